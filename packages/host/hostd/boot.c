@@ -62,12 +62,15 @@ static int enter_cgroups(struct fail *f, char **cgroups)
     return 0;
 }
 
-// Set outside, where raising a limit is allowed; criu carries them through every fork.
+static rlim_t lesser(rlim_t a, rlim_t b) { return a < b ? a : b; }
+
+// criu carries these through every fork. A host's own hard limit stays where it is lower: raising one needs
+// CAP_SYS_RESOURCE, which an agent in a container may lack, and criu would need it at every restore.
 static int set_limits(struct fail *f)
 {
     static const struct {
         int which;
-        struct rlimit limit;
+        struct rlimit wanted;
     } limits[] = {
         {RLIMIT_CORE, {0, 0}},
         {RLIMIT_NOFILE, {65536, 1048576}},
@@ -80,9 +83,16 @@ static int set_limits(struct fail *f)
         {RLIMIT_FSIZE, {RLIM_INFINITY, RLIM_INFINITY}},
     };
 
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (setrlimit(limits[i].which, &limits[i].limit) < 0)
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct rlimit now, set;
+
+        if (getrlimit(limits[i].which, &now) < 0)
             return fail_errno(f, "limits: resource %d", limits[i].which);
+        set.rlim_max = lesser(limits[i].wanted.rlim_max, now.rlim_max);
+        set.rlim_cur = lesser(limits[i].wanted.rlim_cur, set.rlim_max);
+        if (setrlimit(limits[i].which, &set) < 0)
+            return fail_errno(f, "limits: resource %d", limits[i].which);
+    }
     return 0;
 }
 

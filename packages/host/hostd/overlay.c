@@ -3,10 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "layer.h"
@@ -128,16 +133,28 @@ static int make(struct fail *f, const struct plan *plan, const struct layers *la
     return made;
 }
 
+// An overlay that cannot use its work directory mounts read-only and says so in the kernel log alone.
+static int check_writable(struct fail *f, const char *target)
+{
+    struct statfs fs;
+
+    if (statfs(target, &fs) < 0)
+        return fail_errno(f, "statfs of %s", target);
+    if (fs.f_flags & ST_RDONLY)
+        return fail(f, FAIL_SYSTEM, "the overlay at %s is read-only: its work directory cannot be used", target);
+    return 0;
+}
+
+// Below a shared mount it would have become shared itself, and show up in other namespaces.
+static int make_private(struct fail *f, const char *target)
+{
+    return mount(NULL, target, NULL, MS_PRIVATE, NULL) < 0 ? fail_errno(f, "make %s private", target) : 0;
+}
+
 static int place(struct fail *f, int made, const char *target)
 {
     if (move_mount(made, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return fail_errno(f, "move_mount of the overlay to %s", target);
-    // Moved below a shared mount it would have become shared itself, and show up in other namespaces.
-    if (mount(NULL, target, NULL, MS_PRIVATE, NULL) < 0) {
-        fail_errno(f, "make %s private", target);
-        umount2(target, MNT_DETACH);
-        return -1;
-    }
     return 0;
 }
 
@@ -161,12 +178,10 @@ static int mount_old_way(struct fail *f, const struct plan *plan, const struct l
         return fail(f, FAIL_REQUEST, "%zu layers are too many for this kernel (Linux 6.5 takes more)", lower);
     if (mount("collimate", plan->target, "overlay", 0, options) < 0)
         return fail_errno(f, "overlay of %zu layers at %s", layers->count, plan->target);
-    if (mount(NULL, plan->target, NULL, MS_PRIVATE, NULL) < 0)
-        return fail_errno(f, "make %s private", plan->target);
     return 0;
 }
 
-static int mount_plan(struct fail *f, const struct plan *plan, struct layers *layers)
+static int mount_anyhow(struct fail *f, const struct plan *plan, struct layers *layers)
 {
     int made = old_kernel ? -1 : make(f, plan, layers);
     struct fail first = *f;
@@ -185,6 +200,34 @@ static int mount_plan(struct fail *f, const struct plan *plan, struct layers *la
     return old_kernel ? -1 : fail(f, second.code, "%.480s; in the older way: %.480s", first.text, second.text);
 }
 
+// overlayfs works on the upper layer with the credentials of whoever mounted it, and the host's uid 0 has no place in
+// a layer idmapped to base..base+count: it could not even make its work directory (and would mount read-only).
+// So the worker turns into the sandbox's root for file access. That takes file capabilities away from the effective
+// set (capabilities(7), "Effect of user ID changes"), though not from the permitted one: they are taken back.
+static int act_as_inner_root(struct fail *f, uint32_t base)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+    if (syscall(SYS_capget, &header, data) < 0)
+        return fail_errno(f, "capget");
+    setfsgid(base);
+    setfsuid(base);
+    if ((uint32_t)setfsgid(base) != base || (uint32_t)setfsuid(base) != base) // each returns the id before the call
+        return fail(f, FAIL_SYSTEM, "file access as id %u was refused", base);
+    return syscall(SYS_capset, &header, data) < 0 ? fail_errno(f, "capset") : 0;
+}
+
+static int mount_plan(struct fail *f, const struct plan *plan, struct layers *layers)
+{
+    if (mount_anyhow(f, plan, layers) < 0)
+        return -1;
+    if (make_private(f, plan->target) == 0 && check_writable(f, plan->target) == 0)
+        return 0;
+    umount2(plan->target, MNT_DETACH);
+    return -1;
+}
+
 json_t *overlay_mount(struct fail *f, const json_t *request)
 {
     struct layers layers = {0};
@@ -192,7 +235,8 @@ json_t *overlay_mount(struct fail *f, const json_t *request)
     const struct userns *userns = userns_of(f, request);
     int done = -1;
 
-    if (userns && read_plan(f, request, &plan) == 0 && open_layers(f, &plan, userns->fd, &layers) == 0)
+    if (userns && read_plan(f, request, &plan) == 0 && open_layers(f, &plan, userns->fd, &layers) == 0 &&
+        act_as_inner_root(f, userns->base) == 0)
         done = mount_plan(f, &plan, &layers);
     layers_release(&layers);
     free(plan.lower);
