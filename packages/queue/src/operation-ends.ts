@@ -61,7 +61,10 @@ export class OperationEnds {
     let timer: NodeJS.Timeout | undefined;
     let stopped = false;
     const ask = async () => {
-      const end = await options.poll().catch((error: unknown) => this.#onError(error instanceof Error ? error : new Error(String(error))));
+      const end = await options.poll().catch((error: unknown) => {
+        this.#onError(error instanceof Error ? error : new Error(String(error)));
+        return undefined;
+      });
       if (stopped) return;
       if (end) found(end);
       else timer = setTimeout(() => void ask(), options.pollMs ?? 1_000);
