@@ -3,7 +3,6 @@
  * Takes a snapshot of a live sandbox: memory and files of one instant. The tree is frozen; criu writes the processes
  * while the writable layer is copied beside it; then it is thawed (fork) or ended (bake, suspend).
  */
-import { chmod } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
 import { CollimateError } from "@collimate/contracts";
@@ -61,8 +60,6 @@ export class SnapshotTaker {
         limitMs: DUMP_LIMIT_MS,
         ...(request.base ? { delta: { parentImages: request.base.images } } : {}),
       });
-      // criu's tasks read the images as the sandbox's own root. Nobody else gets here: the state folder is closed.
-      await chmod(place.images, 0o755);
       const snapshot = await this.#store.commit({
         format: 1,
         id,
