@@ -89,7 +89,8 @@ export default {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: "(^|/)(dist|build|generated)/" },
+    // Ours only: most packages of others are nothing but a dist folder.
+    exclude: { path: "^(?!.*node_modules/).*/(dist|build|generated)/" },
     tsPreCompilationDeps: true,
     moduleSystems: ["es6"],
     combinedDependencies: false,

@@ -34,7 +34,10 @@ function ensureTools(): string {
   const made =
     run("python3", ["-m", "venv", VENV], INSTALL_LIMIT_MS) &&
     run(join(VENV, "bin", "python"), ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", PINS], INSTALL_LIMIT_MS);
-  if (!made) throw new Error("the Python tools could not be installed: python3 with venv (Debian: python3-venv) and a reachable package index are needed");
+  if (!made)
+    throw new Error(
+      "the Python tools could not be installed: python3 with venv (Debian: python3-venv) and a reachable package index are needed",
+    );
   writeFileSync(stamp, wanted);
   return ruff;
 }
