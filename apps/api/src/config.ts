@@ -17,6 +17,9 @@ const environmentSchema = z.object({
   API_HOLD_SECONDS: seconds(110, 115),
   /** How long a stopping server lets running requests end. */
   API_DRAIN_SECONDS: seconds(10, 600),
+  /** An exec that takes longer gets its headers early, then a blank now and then (wire contract, section 1). */
+  API_EARLY_REPLY_SECONDS: seconds(10, 60),
+  API_BLANK_SECONDS: seconds(5, 60),
   /** Output of running execs held in memory; over it new execs are refused as `at_capacity`. */
   API_EXEC_BUFFER_MIB: z.coerce.number().int().min(64).max(1_048_576).default(1_024),
   /** Millionths of the currency unit for one vCPU or one GiB of memory during one second. */
@@ -34,6 +37,8 @@ export interface ApiConfig {
   readonly logLevel: string;
   readonly holdMs: number;
   readonly drainMs: number;
+  readonly earlyReplyMs: number;
+  readonly blankMs: number;
   readonly execBufferBytes: number;
   readonly rates: Rates;
 }
@@ -64,6 +69,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: e.LOG_LEVEL,
     holdMs: e.API_HOLD_SECONDS * 1_000,
     drainMs: e.API_DRAIN_SECONDS * 1_000,
+    earlyReplyMs: e.API_EARLY_REPLY_SECONDS * 1_000,
+    blankMs: e.API_BLANK_SECONDS * 1_000,
     execBufferBytes: e.API_EXEC_BUFFER_MIB * 1_048_576,
     rates: { vcpuSecondMicros: e.RATE_VCPU_SECOND_MICROS, gibSecondMicros: e.RATE_GIB_SECOND_MICROS },
   };

@@ -25,12 +25,16 @@ export interface NewOperation {
   readonly leased: boolean;
 }
 
+/** Within the transaction; short. */
 export type Make = (scope: TenantScope, operationId: string) => Promise<NewOperation>;
+/** Before the transaction; may wait. Not asked when the idempotency key already has an operation. */
+export type Plan = () => Promise<Make>;
 
 /** An operation that is on its way: the one just made, or the earlier one of the same idempotency key. */
-export async function begin(platform: Platform, caller: Caller, idempotency: Idempotency | null, make: Make): Promise<Operation> {
+export async function begin(platform: Platform, caller: Caller, idempotency: Idempotency | null, plan: Plan): Promise<Operation> {
   const earlier = idempotency && (await findEarlier(platform, caller, idempotency));
   if (earlier) return earlier;
+  const make = await plan();
   let operation: Operation;
   try {
     operation = await platform.database.client.$transaction((tx) => write(new TenantScope(tx, caller.tenantId), idempotency, make));
@@ -46,7 +50,7 @@ export async function begin(platform: Platform, caller: Caller, idempotency: Ide
 /** The scheduler also looks for queued operations in the database, so a lost word only delays. */
 export async function announce(platform: Platform, operationId: string): Promise<void> {
   try {
-    await platform.bus.enqueue({ operationId });
+    await platform.bus.enqueuePlacement({ operationId });
   } catch (error) {
     platform.log.warn({ err: error, operationId }, "the queue did not take an operation; the scheduler's sweep will find it");
   }

@@ -3,20 +3,17 @@
 import { CollimateError, failureSchema, nodeResultSchema } from "@collimate/contracts";
 import type { NodeResult, OperationEnd } from "@collimate/contracts";
 import type { Operation } from "@collimate/db";
+import { CallerGone } from "../server/caller-gone.ts";
 import type { Platform } from "../server/platform.ts";
 import { TenantScope } from "../tenant/scope.ts";
 import { abandon } from "./abandon.ts";
 import { LEASE_MS } from "./begin.ts";
 
 const RENEW_MS = LEASE_MS / 3;
-
-/** Thrown where there is nobody left to answer. */
-export class CallerGone extends Error {
-  constructor() {
-    super("the caller closed the connection");
-    this.name = "CallerGone";
-  }
-}
+/** A message that was missed delays an answer by this much at most. */
+const POLL_MS = 2_000;
+/** Above every patience; the signals end a wait. */
+const WAIT_MAX_MS = 600_000;
 
 export interface Hold {
   /** Aborted when the caller's connection closes. */
@@ -33,28 +30,29 @@ export function endOf(row: Operation): OperationEnd | null {
 }
 
 /** Waits for the end; null when the caller left, the patience ended, or the server stops. Renews the caller's lease meanwhile. */
-async function waitForEnd(platform: Platform, operation: Operation, hold: Hold): Promise<OperationEnd | null> {
+export async function waitForEnd(platform: Platform, operation: Operation, hold: Hold): Promise<OperationEnd | null> {
   const known = endOf(operation);
   if (known) return known;
   const scope = new TenantScope(platform.database.client, operation.tenantId);
-  const read = async () => {
+  const poll = async () => {
     const row = await scope.operation(operation.id);
-    return row ? endOf(row) : null;
+    return (row && endOf(row)) ?? undefined;
   };
-  const renewal = operation.waiterUntil !== null && operation.idempotencyKey === null ? renewLease(platform, scope, operation.id) : undefined;
-  try {
-    return await platform.bus.ended(operation.id, read, AbortSignal.any([hold.gone, hold.patience, platform.stopping]));
-  } finally {
-    clearInterval(renewal);
-  }
+  using _lease = renewLease(platform, operation);
+  const signal = AbortSignal.any([hold.gone, hold.patience, platform.stopping]);
+  return (await platform.bus.waitForOperation(operation.id, { poll, pollMs: POLL_MS, signal, timeoutMs: WAIT_MAX_MS })) ?? null;
 }
 
-function renewLease(platform: Platform, scope: TenantScope, id: string): NodeJS.Timeout {
-  return setInterval(() => {
-    scope.updateOperation({ id }, { waiterUntil: new Date(Date.now() + LEASE_MS) }).catch((error: unknown) => {
-      platform.log.warn({ err: error, operationId: id }, "the lease on an operation was not renewed");
+/** Keeps the caller's lease on an operation until disposed. With an idempotency key the lease is long and stands by itself. */
+export function renewLease(platform: Platform, operation: Operation): Disposable {
+  if (operation.waiterUntil === null || operation.idempotencyKey !== null) return { [Symbol.dispose]: () => {} };
+  const scope = new TenantScope(platform.database.client, operation.tenantId);
+  const timer = setInterval(() => {
+    scope.updateOperation({ id: operation.id }, { waiterUntil: new Date(Date.now() + LEASE_MS) }).catch((error: unknown) => {
+      platform.log.warn({ err: error, operationId: operation.id }, "the lease on an operation was not renewed");
     });
   }, RENEW_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /**
@@ -78,8 +76,18 @@ export async function settle(platform: Platform, operation: Operation, hold: Hol
   throw new CollimateError("operation_timeout", `operation ${operation.id} (${operation.kind}) goes on; send the same request with the same Idempotency-Key to wait for it again`);
 }
 
-/** The caller is about to have the answer: what was made is its own from here on. */
-export async function delivered(platform: Platform, operation: Operation): Promise<void> {
-  if (operation.waiterUntil === null) return;
+/**
+ * The caller is about to have the answer: what was made is its own from here on. Should the connection break before the
+ * answer is out, a caller without an idempotency key can never learn the ids, so nothing is kept.
+ */
+export async function handOver(platform: Platform, operation: Operation, hold: Hold): Promise<void> {
   await new TenantScope(platform.database.client, operation.tenantId).updateOperation({ id: operation.id }, { waiterUntil: null });
+  if (operation.idempotencyKey !== null) return;
+  const undo = () => {
+    abandon(platform, operation).catch((error: unknown) => {
+      platform.log.error({ err: error, operationId: operation.id }, "what an unanswered caller left behind was not deleted; it will be when it has been idle");
+    });
+  };
+  if (hold.gone.aborted) undo();
+  else hold.gone.addEventListener("abort", undo, { once: true });
 }

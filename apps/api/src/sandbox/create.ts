@@ -28,12 +28,14 @@ export async function createSandbox(platform: Platform, caller: Caller, body: Cr
   const started = performance.now();
   refuseSecrets(body);
   const scope = new TenantScope(platform.database.client, caller.tenantId);
-  const template = await templateReady(platform, scope, body.template, hold);
-  const operation = await begin(platform, caller, idempotency, async (tx) => {
-    await admit(tx, caller.tier, 1);
-    const row = newSandbox(template, body);
-    await tx.insertSandboxes([row]);
-    return { kind: "create", templateId: template.id, sandboxIds: [row.id], request: {}, deadlineMs: DEADLINE_MS, leased: true };
+  const operation = await begin(platform, caller, idempotency, async () => {
+    const template = await templateReady(platform, scope, body.template, hold);
+    return async (tx) => {
+      await admit(tx, caller.tier, 1);
+      const row = newSandbox(template, body);
+      await tx.insertSandboxes([row]);
+      return { kind: "create", templateId: template.id, sandboxIds: [row.id], request: {}, deadlineMs: DEADLINE_MS, leased: true };
+    };
   });
   const result = await settle(platform, operation, hold);
   if (result?.kind !== "create") throw new CollimateError("internal", `operation ${operation.id} ended without a sandbox`);

@@ -29,12 +29,14 @@ export async function forkSandbox(platform: Platform, caller: Caller, id: string
   checkForkCount(caller.tier, body.count);
   checkLists(body);
   const scope = new TenantScope(platform.database.client, caller.tenantId);
-  const operation = await begin(platform, caller, idempotency, async (tx, groupId) => {
+  const operation = await begin(platform, caller, idempotency, async () => {
     const parent = await ensureRunning(platform, caller, id, hold);
-    await admit(tx, caller.tier, body.count);
-    const rows = Array.from({ length: body.count }, (_, ordinal) => newChild(parent, body, ordinal, groupId));
-    await tx.insertSandboxes(rows);
-    return { kind: "fork", templateId: parent.templateId, sandboxIds: rows.map((row) => row.id), request: { parentId: parent.id }, deadlineMs: DEADLINE_MS, leased: true };
+    return async (tx, groupId) => {
+      await admit(tx, caller.tier, body.count);
+      const rows = Array.from({ length: body.count }, (_, ordinal) => newChild(parent, body, ordinal, groupId));
+      await tx.insertSandboxes(rows);
+      return { kind: "fork", templateId: parent.templateId, sandboxIds: rows.map((row) => row.id), request: { parentId: parent.id }, deadlineMs: DEADLINE_MS, leased: true };
+    };
   });
   const result = await settle(platform, operation, hold);
   if (result?.kind !== "fork") throw new CollimateError("internal", `operation ${operation.id} ended without children`);

@@ -10,7 +10,7 @@ import { retryConflict } from "../operation/retry-conflict.ts";
 import type { Platform } from "../server/platform.ts";
 import type { Caller } from "../tenant/authenticate.ts";
 import { TenantScope } from "../tenant/scope.ts";
-import { awaitQuiet } from "./ensure-running.ts";
+import { awaitQuiet } from "./await-quiet.ts";
 
 const DEADLINE_MS = 600_000;
 /** How long DELETE waits for the node to say that it is gone. It will be, in any case: adapters give up after 60 s. */
@@ -25,7 +25,7 @@ export async function changeState(platform: Platform, caller: Caller, id: string
   return retryConflict(async () => {
     const sandbox = await awaitQuiet(platform, scope, id, hold);
     if (sandbox.state === DONE[change]) return sandbox;
-    const operation = await begin(platform, caller, null, async (tx) => {
+    const operation = await begin(platform, caller, null, async () => async (tx) => {
       await tx.moveSandbox(sandbox, change);
       return { kind: change, templateId: sandbox.templateId, sandboxIds: [id], request: {}, deadlineMs: DEADLINE_MS, leased: false };
     });
@@ -41,18 +41,21 @@ export interface Deleted {
   readonly state: "deleted" | "deleting";
 }
 
-/** Durable before it returns. A sandbox that another request is deleting is waited for; a deleted one is not found. */
-export async function deleteSandbox(platform: Platform, caller: Caller, id: string, hold: Hold): Promise<Deleted> {
-  const scope = new TenantScope(platform.database.client, caller.tenantId);
-  const begun = await retryConflict(() => platform.database.client.$transaction(async (tx) => {
-    const inside = new TenantScope(tx, caller.tenantId);
-    const sandbox = await inside.sandbox(id);
+/** Durable when it returns; the node does its part in its own time. A deleted sandbox is not found, one that is being deleted is left to that. */
+export async function beginDelete(platform: Platform, caller: Caller, id: string): Promise<void> {
+  const operationId = await retryConflict(() => platform.database.client.$transaction(async (tx) => {
+    const scope = new TenantScope(tx, caller.tenantId);
+    const sandbox = await scope.sandbox(id);
     if (sandbox.state === "deleting") return null;
-    if (sandbox.nodeId === null) await cancelCreation(inside, sandbox);
-    return newDeletion(inside, [sandbox]);
+    if (sandbox.nodeId === null) await cancelCreation(scope, sandbox);
+    return newDeletion(scope, [sandbox]);
   }));
-  if (begun !== null) await announce(platform, begun);
-  const operation = await scope.openOperationOn(id);
+  if (operationId !== null) await announce(platform, operationId);
+}
+
+export async function deleteSandbox(platform: Platform, caller: Caller, id: string, hold: Hold): Promise<Deleted> {
+  await beginDelete(platform, caller, id);
+  const operation = await new TenantScope(platform.database.client, caller.tenantId).openOperationOn(id);
   if (operation?.kind !== "delete") return { deleted: true, id, state: "deleted" };
   return { deleted: true, id, state: await waitDeleted(platform, operation, hold) };
 }
@@ -73,7 +76,7 @@ async function waitDeleted(platform: Platform, operation: Operation, hold: Hold)
 async function cancelCreation(scope: TenantScope, sandbox: Sandbox): Promise<void> {
   const making = await scope.openOperationOn(sandbox.id);
   if (!making) return;
-  if (making.kind === "fork") throw new CollimateError("template_in_use", `sandbox ${sandbox.id} is being made as one of group ${making.id}; delete it when the fork has ended`);
+  if (making.kind === "fork") throw new CollimateError("conflict", `sandbox ${sandbox.id} is being made as one of group ${making.id}; delete it when the fork has ended`);
   const failure = new CollimateError("session_gone", "it was deleted before it was placed").toFailure();
   const cancelled = await scope.updateOperation({ id: making.id, state: "queued" }, { state: "failed", failure, endedAt: new Date(), version: { increment: 1 } });
   if (!cancelled) throw new CollimateError("conflict", `sandbox ${sandbox.id} is being placed; read it again`);

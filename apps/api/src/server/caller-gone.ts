@@ -2,17 +2,21 @@
 /** Whether there is still someone to answer. */
 import type { FastifyReply } from "fastify";
 
-export interface CallerWatch {
-  /** Aborted when the connection closed before the whole reply had been handed to it. */
-  readonly gone: AbortSignal;
+/** Thrown where there is nobody left to answer. */
+export class CallerGone extends Error {
+  constructor() {
+    super("the caller closed the connection");
+    this.name = "CallerGone";
+  }
 }
 
-export function watchCaller(reply: FastifyReply): CallerWatch {
+/** Aborted when the connection closes before the whole reply has been handed to it. */
+export function watchCaller(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   const raw = reply.raw;
   if (raw.destroyed && !raw.writableFinished) controller.abort();
   raw.once("close", () => {
     if (!raw.writableFinished) controller.abort();
   });
-  return { gone: controller.signal };
+  return controller.signal;
 }

@@ -2,6 +2,7 @@
 /** Every error that leaves the server has the catalogue's shape, the framework's own ones too. */
 import { CollimateError, errorBody, ERRORS } from "@collimate/contracts";
 import type { ErrorCode } from "@collimate/contracts";
+import { CallerGone } from "./caller-gone.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** Seconds to wait that a retryable error tells. */
@@ -37,7 +38,14 @@ export class TemplateNotFound extends CollimateError {
   }
 }
 
+/** What proxies log for a caller that left; nobody reads it. */
+const CLIENT_CLOSED_REQUEST = 499;
+
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof CallerGone) {
+    request.log.info("the caller left");
+    return reply.code(CLIENT_CLOSED_REQUEST).send();
+  }
   const told = toCollimateError(error);
   const log = told.status >= 500 ? "error" : "info";
   request.log[log]({ err: told, code: told.code, detail: told.detail }, "request failed");

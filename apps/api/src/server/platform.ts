@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What every service is given. */
-import type { OperationEnd, PlacementJob } from "@collimate/contracts";
 import type { Database, PrismaClient } from "@collimate/db";
+import type { Queues } from "@collimate/queue";
 import type { FastifyBaseLogger } from "fastify";
 import type { ApiConfig } from "../config.ts";
 
 export type Prisma = PrismaClient;
 
-/** The way to the scheduler and back. `packages/queue` is behind it. */
-export interface OperationBus {
-  enqueue(job: PlacementJob): Promise<void>;
-  /**
-   * The end of an operation: told on its channel, or found by `read` (called now and then, so that a missed message
-   * delays but never hangs). Null when `signal` aborts first.
-   */
-  ended(operationId: string, read: () => Promise<OperationEnd | null>, signal: AbortSignal): Promise<OperationEnd | null>;
-}
+/** The way to the scheduler and back. */
+export type OperationBus = Pick<Queues, "enqueuePlacement" | "waitForOperation" | "ping">;
 
 export interface Platform {
   readonly config: ApiConfig;

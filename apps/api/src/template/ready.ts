@@ -3,8 +3,8 @@
 import { CollimateError, errorCodeSchema } from "@collimate/contracts";
 import type { Template } from "@collimate/db";
 import { setTimeout as pause } from "node:timers/promises";
-import { CallerGone } from "../operation/hold.ts";
 import type { Hold } from "../operation/hold.ts";
+import { CallerGone } from "../server/caller-gone.ts";
 import type { Platform } from "../server/platform.ts";
 import type { TenantScope } from "../tenant/scope.ts";
 

@@ -74,11 +74,12 @@ export class TemplateService {
 
   async delete(caller: Caller, reference: string): Promise<{ deleted: true; id: string }> {
     const row = await this.#scope(caller).ownTemplate(reference);
-    await begin(this.#platform, caller, null, async (scope) => {
+    await begin(this.#platform, caller, null, async () => async (scope) => {
       await scope.lock();
       const live = await scope.liveSandboxCount(row.id);
       if (live > 0) throw new CollimateError("template_in_use", `template ${row.id} has ${live} live sandbox${live === 1 ? "" : "es"}`);
       await scope.updateTemplate(row, { deletedAt: new Date() });
+      await scope.cancelQueuedBakes(row.id);
       return { kind: "drop_template", templateId: row.id, request: { snapshotIds: await scope.snapshotIds(row.id) }, deadlineMs: DROP_DEADLINE_MS, leased: false };
     });
     return { deleted: true, id: row.id };

@@ -76,6 +76,11 @@ export class TenantScope {
     return best;
   }
 
+  /** Of a sandbox of this tenant; there while the sandbox is. */
+  templateOf(sandbox: Sandbox): Promise<Template> {
+    return this.#db.template.findUniqueOrThrow({ where: { id: sandbox.templateId } });
+  }
+
   /** As `template`, for changes: those of the catalog are refused. */
   async ownTemplate(reference: string): Promise<Template> {
     const row = await this.template(reference);
@@ -137,6 +142,14 @@ export class TenantScope {
 
   insertOperation(row: Omit<P.OperationCreateInput, "tenantId">): Promise<Operation> {
     return this.#db.operation.create({ data: { ...row, tenantId: this.tenantId } });
+  }
+
+  /** Bakes of a template that no node has begun. */
+  async cancelQueuedBakes(templateId: string): Promise<void> {
+    const failure = new CollimateError("not_found", `template ${templateId} was deleted`).toFailure();
+    await this.#db.operation.updateMany({
+      where: { tenantId: this.tenantId, templateId, kind: "bake", state: "queued" }, data: { state: "failed", failure, endedAt: new Date(), version: { increment: 1 } },
+    });
   }
 
   /** True when the operation was changed by this call. */
