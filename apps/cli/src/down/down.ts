@@ -8,7 +8,7 @@ import { makeStateDirectories } from "../state/paths.ts";
 import type { StatePaths } from "../state/paths.ts";
 import { readStateProfile, removeUserProfile } from "../state/profile.ts";
 import { describe } from "../doctor/leaks/leak.ts";
-import { findLeaks } from "../doctor/leaks/find.ts";
+import { findLeaks, findSettledLeaks } from "../doctor/leaks/find.ts";
 import { Complaint } from "../complaint.ts";
 import { removeLeaks } from "../doctor/leaks/remove.ts";
 
@@ -18,6 +18,9 @@ export interface DownResult {
   /** What a crashed part had left and this call removed. */
   swept: string[];
 }
+
+/** What was killed may take this long to be gone from every table of the kernel's. */
+const SETTLE_MS = 5_000;
 
 /** Stops everything, puts host settings back, and makes sure that nothing is left; purge removes the data too. */
 export async function down(paths: StatePaths, purge: boolean): Promise<DownResult> {
@@ -36,7 +39,7 @@ async function stopAll(paths: StatePaths): Promise<DownResult> {
   const settings = await undoHostSettings(paths);
   // An agent that was killed could not end its sandboxes: what it left is found by name and removed here.
   const swept = (await removeLeaks(await findLeaks(paths))).map(describe);
-  const left = await findLeaks(paths);
+  const left = await findSettledLeaks(paths, SETTLE_MS);
   if (left.length > 0) {
     throw new Complaint(`something is left that could not be removed:\n${left.map((leak) => `  ${describe(leak)}`).join("\n")}`);
   }

@@ -10,7 +10,7 @@ import type { Part, StartContext } from "./part.ts";
 import { choosePort, insistOnPort } from "./port.ts";
 import { serves } from "./probe.ts";
 
-const DEFAULT_API_PORT = 8080;
+export const DEFAULT_API_PORT = 8080;
 
 const STOP: readonly StopStep[] = [
   { signal: "SIGTERM", ms: 20_000 },
@@ -29,14 +29,15 @@ export const api: Part = {
   async start(context) {
     const { host, port: wanted } = context.options;
     const port = wanted === undefined ? await choosePort([context.endpoints["api"]?.port, DEFAULT_API_PORT], host) : await insistOnPort(wanted, host);
-    return startApp(context, "api", port, {
+    const env = {
       DATABASE_URL: urlOf(context, "postgres"),
       REDIS_URL: urlOf(context, "redis"),
       AGENT_SECRET: context.secrets.agentSecret,
       ADMIN_TOKEN: context.secrets.adminToken,
       API_HOST: host,
       API_PORT: String(port),
-    });
+    };
+    return startApp(context, "api", port, env, { host });
   },
 };
 
@@ -77,7 +78,7 @@ export const agent: Part = {
         REGISTRY_INSECURE_HOSTS: registry.host,
       },
       // Its mounts are its own: nothing that it mounts is seen, or left, on the host. unshare(1) becomes the program.
-      ["/usr/bin/unshare", "--mount", "--propagation", "private", "--"],
+      { wrapper: ["/usr/bin/unshare", "--mount", "--propagation", "private", "--"] },
     );
   },
 };
@@ -90,7 +91,7 @@ async function startApp(
   name: string,
   port: number,
   env: Record<string, string>,
-  wrapper: readonly string[] = [],
+  { wrapper = [], host = "127.0.0.1" }: { wrapper?: readonly string[]; host?: string } = {},
 ): Promise<Service> {
   const root = repositoryRoot();
   const main = join(root, "apps", name, "src", "main.ts");
@@ -99,7 +100,7 @@ async function startApp(
   });
   const passedOn = Object.fromEntries(PASSED_ON.flatMap((key) => (process.env[key] === undefined ? [] : [[key, process.env[key]]])));
   const [program, ...args] = [...wrapper, process.execPath, main];
-  const endpoint = { url: `http://127.0.0.1:${port}`, port };
+  const endpoint = { url: `http://${reachable(host)}:${port}`, port };
   return startService(
     {
       name,
@@ -114,6 +115,12 @@ async function startApp(
     },
     { dir: context.paths.root, lifetime: "detached", record: recordPath(context.paths, name), log: logPath(context.paths, name), deadlineMs: 60_000 },
   );
+}
+
+/** Where to call a server that listens on an address: "all addresses" is none that can be called. */
+function reachable(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 function healthy({ url }: { url: string }): Promise<void> {

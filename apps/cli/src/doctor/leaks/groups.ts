@@ -15,6 +15,11 @@ export async function leakedGroups(scene: Scene): Promise<Leak[]> {
       // While the agent runs, empty groups are slots that it keeps prepared.
       if (scene.agent === undefined) found.push({ kind: "cgroup", name: path, detail: "", remove: () => removeGroup(path) });
     }
+    // The parent of all nodes' groups goes with the last of them.
+    const parent = join(mount, "collimate");
+    const nodes = await readdir(parent, { withFileTypes: true }).then((entries) => entries.filter((entry) => entry.isDirectory()), () => undefined);
+    const ours = nodes?.every((node) => node.name === scene.nodeId) ?? false;
+    if (scene.agent === undefined && ours) found.push({ kind: "cgroup", name: parent, detail: "", remove: () => removeGroup(parent) });
   }
   return found;
 }
