@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { CommanderError } from "commander";
 import { Complaint } from "./complaint.ts";
-import { program } from "./program.ts";
+import { commandLine } from "./command-line.ts";
 import { say } from "./terminal/progress.ts";
 
 try {
-  await program().parseAsync();
+  await commandLine().parseAsync();
 } catch (error) {
   process.exitCode = explain(error);
 }
