@@ -6,7 +6,7 @@ import type { Database } from "@collimate/db";
 import { openQueues } from "@collimate/queue";
 import { createLogger } from "@collimate/telemetry";
 import { freshDatabase } from "@collimate/testing";
-import { afterAll, beforeAll, inject } from "vitest";
+import { afterAll, afterEach, beforeAll, inject } from "vitest";
 import { startApi } from "../src/index.ts";
 import type { Api, ApiConfig } from "../src/index.ts";
 import { startExecPeer } from "./exec-peer.ts";
@@ -70,11 +70,14 @@ function ownRedis(): string {
   return url.href;
 }
 
-/** For a whole test file: started before its first test, stopped after its last. */
+/** For a whole test file: started before its first test, stopped after its last; what a test had operations answer ends with the test. */
 export function apiForFile(overrides: Partial<ApiConfig> = {}): () => ApiUnderTest {
   let running: ApiUnderTest | undefined;
   beforeAll(async () => {
     running = await startApiUnderTest(overrides);
+  });
+  afterEach(() => {
+    if (running) running.placement.answer = () => undefined;
   });
   afterAll(() => running?.[Symbol.asyncDispose]());
   return () => {
