@@ -11,7 +11,7 @@ export async function mountMemoryFolder(folder: string): Promise<void> {
   const mounts = await readFile("/proc/self/mountinfo", "utf8");
   if (mounts.split("\n").some((line) => line.split(" ")[4] === folder)) return;
   const half = Math.floor(totalmem() / 2);
-  const mounted = await runProgram(["mount", "-t", "tmpfs", "-o", `size=${half},mode=0700,huge=within_size,nosuid,nodev,noexec`, "collimate-memory", folder], { timeoutMs: 10_000 });
+  const mounted = await runProgram(["mount", "-t", "tmpfs", "-o", `size=${half},mode=0755,huge=within_size,nosuid,nodev,noexec`, "collimate-memory", folder], { timeoutMs: 10_000 });
   if (!mounted.ok) throw new Error(`no tmpfs for process images: ${mounted.said}`);
 }
 

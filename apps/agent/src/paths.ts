@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where the agent keeps things on disk. Everything is below one folder, so that a look at it shows all that is there. */
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface AgentPaths {
@@ -35,6 +35,8 @@ export async function makePaths(state: string): Promise<AgentPaths> {
     slots: join(state, "slots"),
     run: join(state, "run"),
   };
+  await mkdir(state, { recursive: true });
+  await chmod(state, 0o700);
   for (const path of Object.values(paths)) await mkdir(path, { recursive: true, mode: 0o755 });
   return paths;
 }
