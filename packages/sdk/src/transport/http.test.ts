@@ -192,13 +192,15 @@ describe("errors", () => {
   });
 });
 
-describe("the key", () => {
-  it("never follows a redirect", async () => {
+describe("a redirect", () => {
+  it("is not followed: the key stays with the server it is for", async () => {
+    await using elsewhere = await WireServer.start();
     server.fail("GET /v1/health", (_request, response) => {
-      send(response, 302, "", { location: "http://127.0.0.1:1/elsewhere" });
+      send(response, 302, "", { location: `${elsewhere.url}/v1/health` });
       return true;
     });
     await expect((await open({ retries: 0 })).health()).rejects.toBeInstanceOf(TransportError);
+    expect(elsewhere.seen).toEqual([]);
   });
 });
 
