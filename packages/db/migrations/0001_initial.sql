@@ -156,6 +156,9 @@ CREATE INDEX "operations_state_createdAt_idx" ON "operations" ("state", "created
 -- Which open operation touches a sandbox? Ended ones are not asked for.
 CREATE INDEX "operations_open_sandboxes_idx" ON "operations" USING GIN ("sandboxIds") WHERE "state" IN ('queued', 'assigned');
 
+-- Leases that may run out: what was made for a caller that never came for it.
+CREATE INDEX "operations_lease_idx" ON "operations" ("waiterUntil") WHERE "waiterUntil" IS NOT NULL;
+
 CREATE TABLE "meter_intervals" (
   "id"        TEXT PRIMARY KEY,
   "tenantId"  TEXT NOT NULL,

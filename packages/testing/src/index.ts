@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+export { freshDatabase } from "./fresh-database.ts";
