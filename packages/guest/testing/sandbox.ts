@@ -37,10 +37,11 @@ export class TestSandbox implements AsyncDisposable {
 
   static async start({ harden = false, env = {} }: { harden?: boolean; env?: Record<string, string> } = {}): Promise<TestSandbox> {
     const folder = await mkdtemp(join(tmpdir(), "guest-"));
-    const init = [join(built, "collimate-init"), ...(harden ? ["--harden"] : [])];
+    const setting = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+    const init = ["/usr/bin/env", ...setting, join(built, "collimate-init"), ...(harden ? ["--harden"] : [])];
     const namespaces = ["--fork", "--kill-child", "--pid", "--mount-proc", "--net", "--uts", "--ipc", "--mount"];
     const unshare = spawn("unshare", [...namespaces, ...init], {
-      env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/root", LANG: "C.UTF-8", ...env },
+      env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/root", LANG: "C.UTF-8" },
       stdio: ["ignore", "ignore", "inherit"],
       cwd: "/",
     });
