@@ -133,17 +133,7 @@ export type TemplateStatusReply = {
   image_digest?: string;
 };
 
-export type SandboxState =
-  | "requested"
-  | "placing"
-  | "starting"
-  | "running"
-  | "suspending"
-  | "suspended"
-  | "resuming"
-  | "deleting"
-  | "deleted"
-  | "failed";
+export type SandboxState = "requested" | "placing" | "starting" | "running" | "suspending" | "suspended" | "resuming" | "deleting" | "deleted" | "failed";
 
 export type SandboxRow = {
   id: string;
@@ -230,3 +220,4 @@ export type UsageReply = {
   to: string;
   totals: UsageTotals;
 };
+

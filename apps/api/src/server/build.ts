@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The HTTP server without its routes: limits, request ids, error shape, what happens while it stops. */
 import { BODY_MAX, CollimateError, errorBody, idSchema, newId } from "@collimate/contracts";
-import Fastify from "fastify";
+import Fastify, { LogController } from "fastify";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { STATUS_CODES } from "node:http";
 import type { IncomingMessage } from "node:http";
@@ -50,7 +50,7 @@ export interface ServerState {
 export function buildServer(log: FastifyBaseLogger, state: ServerState): FastifyInstance {
   const app = Fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
     requestIdHeader: false,
     bodyLimit: BODY_MAX,

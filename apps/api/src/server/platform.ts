@@ -8,7 +8,7 @@ import type { ApiConfig } from "../config.ts";
 export type Prisma = PrismaClient;
 
 /** The way to the scheduler and back. */
-export type OperationBus = Pick<Queues, "enqueuePlacement" | "waitForOperation" | "ping">;
+export type OperationBus = Pick<Queues, "enqueuePlacement" | "waitForOperation" | "publishOperation" | "ping">;
 
 export interface Platform {
   readonly config: ApiConfig;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { type Json, number, record, stringMap, text, word } from "../json.ts";
-import type { SandboxState } from "../wire.generated.ts";
+import { readResources } from "../resources.ts";
+import type { Resources, SandboxState } from "../wire.generated.ts";
 
 /** A sandbox as the server lists it. */
 export interface SandboxInfo {
@@ -14,6 +15,8 @@ export interface SandboxInfo {
   readonly groupId: string;
   /** By declared port: where it is reached. */
   readonly endpoints: Readonly<Record<string, string>>;
+  /** Its limits, `memory_mib` and `disk_mib` in MiB. */
+  readonly resources: Resources;
   /** RFC 3339 */
   readonly createdAt: string;
   readonly ageSeconds: number;
@@ -48,6 +51,7 @@ export function readSandbox(reply: unknown): SandboxInfo {
     parentId: text(json, "parent_id"),
     groupId: text(json, "group_id"),
     endpoints: stringMap(json["endpoints"]),
+    resources: readResources(json["resources"]),
     createdAt: text(json, "created_at"),
     ageSeconds: number(json, "age_secs", 0),
     idleSeconds: number(json, "idle_secs", 0),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { type Json, number, record, records, text, word } from "../json.ts";
+import { readResources } from "../resources.ts";
 import type { PerNode, Resources, TemplatePhase } from "../wire.generated.ts";
 
 /** How far a template is. */
@@ -37,7 +38,6 @@ const PHASES = ["Pending", "Converting", "Distributing", "Live", "Failed"] as co
 
 export function readTemplateStatus(reply: unknown): TemplateStatus {
   const json = record(reply);
-  const resources = record(json["resources"]);
   return {
     id: text(json, "id"),
     name: text(json, "name"),
@@ -58,12 +58,7 @@ export function readTemplateStatus(reply: unknown): TemplateStatus {
     error: text(json, "error"),
     errorCode: text(json, "error_code"),
     createdAt: text(json, "created_at"),
-    resources: {
-      vcpus: number(resources, "vcpus", 0),
-      memory_mib: number(resources, "memory_mib", 0),
-      disk_mib: number(resources, "disk_mib", 0),
-      pids: number(resources, "pids", 0),
-    },
+    resources: readResources(json["resources"]),
     imageDigest: text(json, "image_digest"),
     raw: json,
   };
