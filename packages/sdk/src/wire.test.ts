@@ -38,6 +38,8 @@ describe("the wire types", () => {
     expectTypeOf<wire.ExecRequest>().toEqualTypeOf<z.input<typeof execRequestSchema>>();
     expectTypeOf<wire.TemplateStatusReply>().toEqualTypeOf<contract.TemplateStatus>();
     expectTypeOf<wire.SandboxRow>().toEqualTypeOf<contract.SandboxRow>();
+    expectTypeOf<wire.CreateSandboxReply>().toEqualTypeOf<z.output<typeof contract.createSandboxReplySchema>>();
+    expectTypeOf<wire.ForkReply>().toEqualTypeOf<contract.ForkReply>();
     expectTypeOf<wire.ExecReply>().toEqualTypeOf<contract.ExecReply>();
     expectTypeOf<wire.UsageReply>().toEqualTypeOf<contract.UsageReply>();
   });
