@@ -4,6 +4,7 @@
 from datetime import UTC, datetime
 
 import pytest
+
 from collimate_rl import (
     AuthenticationError,
     BadRequestError,
@@ -149,7 +150,13 @@ def test_a_bake_is_waited_for_and_says_each_phase(client):
     phases = []
     status = handle.wait(timeout=10, on_update=lambda seen: phases.append(seen.phase))
     assert phases == ["Converting", "Live"]
-    assert (status.phase, status.converged, status.declared, status.image, status.per_node) == ("Live", True, 8, IMAGE, [])
+    assert (status.phase, status.converged, status.declared, status.image, status.per_node) == (
+        "Live",
+        True,
+        8,
+        IMAGE,
+        [],
+    )
 
 
 def test_the_bake_request_is_the_contracts(peer, client):
@@ -254,7 +261,9 @@ def test_usage_takes_instants_in_any_form(peer, client):
     assert client.usage()["totals"]["live_seconds"] == 2.5
     client.usage(from_ts=0, to_ts=datetime(2026, 1, 1, tzinfo=UTC))
     assert peer.requests[0].path == "/v1/usage"
-    assert peer.requests[1].path == "/v1/usage?from=1970-01-01T00%3A00%3A00%2B00%3A00&to=2026-01-01T00%3A00%3A00%2B00%3A00"
+    assert (
+        peer.requests[1].path == "/v1/usage?from=1970-01-01T00%3A00%3A00%2B00%3A00&to=2026-01-01T00%3A00%3A00%2B00%3A00"
+    )
 
 
 def test_connect_urls_are_checked_and_clamped(peer, client):
