@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway client against a real server: errors, deletes, templates, env, usage."""
 
+import multiprocessing
 from datetime import UTC, datetime
 
 import pytest
@@ -301,6 +302,24 @@ def test_the_daemon_client_says_what_only_a_gateway_has():
 def test_a_client_without_a_key_is_refused():
     with pytest.raises(ValueError, match="COLLIMATE_API_KEY"):
         GatewayClient()
+
+
+def test_a_keys_line_end_is_forgiven_and_other_rubbish_named(peer):
+    with GatewayClient(peer.api_key + "\n", peer.url) as client:
+        assert client.health() == {"status": "ok"}
+    for rubbish in ("col_pro_a b", "col_pro_\x00", "col_pro_é"):
+        with pytest.raises(ValueError, match="characters"):
+            GatewayClient(rubbish, peer.url)
+
+
+def test_a_forked_process_does_not_write_on_its_parents_connections(peer, client):
+    client.health()
+    child = multiprocessing.get_context("fork").Process(target=client.health)
+    child.start()
+    child.join(30)
+    client.health()
+    assert child.exitcode == 0
+    assert [request.connection for request in peer.requests] == [1, 2, 1]
 
 
 def test_a_closed_client_says_so(peer):
