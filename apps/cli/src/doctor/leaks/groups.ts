@@ -5,6 +5,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Leak } from "./leak.ts";
 import type { Scene } from "./scene.ts";
 
+/** The group of the agent's holders, beside those of its slots. */
+const HOLDERS = "holders";
+
 /** Control groups of this node: every process of a sandbox is in one, below `collimate/<node>` of each hierarchy. */
 export async function leakedGroups(scene: Scene): Promise<Leak[]> {
   if (scene.nodeId === undefined) return [];
@@ -32,7 +35,9 @@ export async function leakedSandboxProcesses(scene: Scene): Promise<Leak[]> {
     const base = join(mount, "collimate", scene.nodeId);
     for (const path of await groupsBelow(base)) {
       const pids = await pidsOf(path);
-      if (pids.length > 0) inUse.set(path.slice(base.length + 1), pids);
+      const name = path.slice(base.length + 1);
+      // The agent's holders keep the memory of snapshots: they are its own as long as it runs.
+      if (pids.length > 0 && !(name === HOLDERS && scene.agent !== undefined)) inUse.set(name, pids);
     }
   }
   const known = scene.agent?.sandboxes ?? 0;
