@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { migrate } from "@collimate/db";
+import { findLeaks } from "../doctor/leaks/find.ts";
+import { removeLeaks } from "../doctor/leaks/remove.ts";
 import type { Part, StartContext, UpOptions } from "../platform/part.ts";
 import { PARTS } from "../platform/parts.ts";
 import { startParts } from "../platform/start.ts";
@@ -28,7 +30,11 @@ export async function up(paths: StatePaths, options: UpOptions, signal?: AbortSi
     // The last part: a key that cannot be made is a failed start too.
     if (part === PARTS.at(-1)) profile = await ensureFirstKey(context);
   };
-  const started = await startParts(PARTS, paths, options, after, signal);
+  const started = await startParts(PARTS, paths, options, after, signal).catch(async (error: unknown) => {
+    // An agent that dies while it starts cannot clean up after itself.
+    await removeLeaks(await findLeaks(paths));
+    throw error;
+  });
   profile ??= await ensureFirstKey({ paths, options, secrets: await ensureSecrets(paths), endpoints: await readEndpoints(paths) });
   return { profile, started };
 }
