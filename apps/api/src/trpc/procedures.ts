@@ -42,7 +42,6 @@ const catalogued = t.middleware(async ({ next }) => {
 });
 
 export const router = t.router;
-export const createCallerFactory = t.createCallerFactory;
 export const openProcedure = t.procedure.use(catalogued);
 
 export const tenantProcedure = openProcedure.use(async ({ ctx, next }) => {
