@@ -73,7 +73,7 @@ export class TestSandbox implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ends = [this.#unshare, this.#proxy].map(async (child) => (child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined));
+    const ends = [this.#unshare, this.#proxy].map((child) => (child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined));
     this.#proxy.kill("SIGKILL");
     this.#unshare.kill("SIGKILL");
     await Promise.all(ends);

@@ -52,7 +52,7 @@ export class SimulatedAgent implements AsyncDisposable {
   constructor(options: SimulatedAgentOptions) {
     this.#options = options;
     this.nodeId = options.nodeId;
-    this.#queues = openQueues(options.redisUrl, options.prefix ? { prefix: options.prefix } : {});
+    this.#queues = openQueues(options.redisUrl, { ...(options.prefix ? { prefix: options.prefix } : {}) });
   }
 
   /** Takes jobs from now on and sends its first heartbeat. */

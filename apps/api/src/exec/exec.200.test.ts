@@ -58,7 +58,7 @@ describe("an exec", () => {
   });
 
   it("passes the largest download of published clients, and cuts and flags what is over the bound", async () => {
-    const whole = await exec({ command: `head -c 15379300 /dev/zero | tr '\\0' a` });
+    const whole = await exec({ command: `head -c ${15_379_300} /dev/zero | tr '\\0' a` });
     expect([whole.body.stdout.length, whole.body.truncated]).toEqual([15_379_300, false]);
     const cut = await exec({ command: `head -c ${EXEC_OUTPUT_MAX + 10} /dev/zero | tr '\\0' a` });
     expect([cut.body.stdout.length, cut.body.truncated]).toEqual([EXEC_OUTPUT_MAX, true]);

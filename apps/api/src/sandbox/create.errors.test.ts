@@ -42,7 +42,7 @@ describe("POST /v1/sandboxes", () => {
     await t().api.services.tenants.setVisibility(made.body.id, "public");
     const { ask } = await t().tenant("demo");
     const answers = await Promise.all(Array.from({ length: 9 }, () => ask("POST", "/v1/sandboxes", { template: "shared" })));
-    expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 8 }, () => 201), 403]);
+    expect(answers.map((answer) => answer.status).sort()).toEqual([...Array.from({ length: 8 }, () => 201), 403]);
     expect(answers.find((answer) => answer.status === 403)?.body).toMatchObject({ code: "demo_tier_limit" });
     await ask("DELETE", `/v1/sandboxes/${answers.find((answer) => answer.status === 201)?.body.id}`);
     expect((await ask("POST", "/v1/sandboxes", { template: "shared" })).status).toBe(201);

@@ -53,7 +53,6 @@ describe("a server that stops", () => {
     t.peer.script = () => running.resolve();
     const exec = ask("POST", `/v1/sandboxes/${sandbox}/exec`, { command: "x" });
     await running.promise;
-    // oxlint-disable-next-line vitest/valid-expect -- awaited below, when the server has been told to stop
     const cut = expect(exec).rejects.toThrow();
     await t.api.stop();
     await cut;

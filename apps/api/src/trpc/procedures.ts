@@ -42,6 +42,7 @@ const catalogued = t.middleware(async ({ next }) => {
 });
 
 export const router = t.router;
+export const createCallerFactory = t.createCallerFactory;
 export const openProcedure = t.procedure.use(catalogued);
 
 export const tenantProcedure = openProcedure.use(async ({ ctx, next }) => {
