@@ -55,6 +55,7 @@ function firstLine(socket: Socket, signal: AbortSignal): Promise<string> {
       outcome();
     };
     const onReadable = () => {
+      // oxlint-disable-next-line typescript/no-unsafe-assignment -- read() gives buffers unless an encoding was set
       for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
         read = Buffer.concat([read, chunk]);
         const end = read.indexOf(10);

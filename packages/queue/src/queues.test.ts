@@ -186,6 +186,6 @@ describe("waiting for an operation", () => {
     await using queues = open();
     const id = newId("operation");
     await queues.waitForOperation(id, { timeoutMs: 1, poll: never });
-    while ((await redis.pubsub("NUMSUB", operationChannel(id)))[1] !== 0) await redis.ping();
+    await expect.poll(async () => (await redis.pubsub("NUMSUB", operationChannel(id)))[1]).toBe(0);
   });
 });

@@ -2,7 +2,7 @@
 import type { ErrorCode, Failure, NodeReport, OperationKind } from "@collimate/contracts";
 import { operationKindSchema } from "@collimate/contracts";
 import type { Operation, Tx } from "@collimate/db";
-import { change, type Effects } from "../change.ts";
+import { change } from "../change.ts";
 import type { Context } from "../context.ts";
 import { closeMeters } from "../meter/meter.ts";
 import { fail } from "../operation/end.ts";
