@@ -6,6 +6,7 @@ import { change, type Effects } from "../change.ts";
 import type { Context } from "../context.ts";
 import { claimQueued } from "../operation/lock.ts";
 import { placeBake } from "./bake.ts";
+import type { Claims } from "./claims.ts";
 import { placeCreate } from "./create.ts";
 import { placeDelete } from "./delete.ts";
 import { placeDrop } from "./drop-template.ts";
@@ -19,8 +20,8 @@ export interface Attempt {
   readonly tx: Tx;
   readonly effects: Effects;
   readonly operation: Operation;
-  /** Nodes whose room is kept for those who wait longer. */
-  readonly keptFree: ReadonlySet<string>;
+  /** Of those who came before it in this pass. */
+  readonly claims: Claims;
 }
 
 const PLACE: Record<OperationKind, (attempt: Attempt) => Promise<Outcome>> = {
@@ -33,7 +34,7 @@ const PLACE: Record<OperationKind, (attempt: Attempt) => Promise<Outcome>> = {
   drop_template: placeDrop,
 };
 
-export async function attemptPlacement(ctx: Context, operationId: string, keptFree: ReadonlySet<string>): Promise<Outcome> {
+export async function attemptPlacement(ctx: Context, operationId: string, claims: Claims): Promise<Outcome> {
   let waitedMs = 0;
   let kind: OperationKind | undefined;
   const outcome = await change(ctx, async (tx, effects) => {
@@ -41,7 +42,7 @@ export async function attemptPlacement(ctx: Context, operationId: string, keptFr
     if (!operation) return TAKEN;
     kind = operationKindSchema.parse(operation.kind);
     waitedMs = ctx.now().getTime() - operation.createdAt.getTime();
-    return PLACE[kind]({ ctx, tx, effects, operation, keptFree });
+    return PLACE[kind]({ ctx, tx, effects, operation, claims });
   });
   if (outcome.kind === "placed" && kind) {
     ctx.metrics.placed.inc({ kind });

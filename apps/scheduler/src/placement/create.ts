@@ -24,7 +24,7 @@ export async function placeCreate(attempt: Attempt): Promise<Outcome> {
   const { memory_mib } = resourcesSchema.parse(sandbox.resources);
   const need = { mib: await privateMib(tx, template.snapshotId, memory_mib, ctx.policy), slots: 1 };
   const choice = await takeRoom(attempt, holding.length > 0 ? holding : live, need);
-  if (choice.kind === "full") return noRoom(choice.nodes);
+  if (choice.kind === "full") return noRoom(choice.nodes, need);
   if (choice.kind === "too_large") return refuse(attempt, failure("does_not_fit", `a sandbox of template ${template.id} needs ${need.mib} MiB of its own, and no node is that large`));
   await move(tx, [sandbox.id], "place", { nodeId: choice.nodeId, reservedMib: need.mib });
   return assign(attempt, { nodeId: choice.nodeId, snapshotId: template.snapshotId });

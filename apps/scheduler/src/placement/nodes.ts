@@ -26,11 +26,12 @@ export async function liveNodes(attempt: Pick<Attempt, "ctx" | "tx">, snapshotId
     LIMIT ${MOST}`;
 }
 
-/** The node, if it is live. */
-export async function liveNode(attempt: Pick<Attempt, "ctx" | "tx">, nodeId: string | null): Promise<Candidate | undefined> {
+/** The node, if it answers. `new work` is not for one that drains. */
+export async function homeNode(attempt: Pick<Attempt, "ctx" | "tx">, nodeId: string | null, purpose: "new work" | "winding up"): Promise<Candidate | undefined> {
   if (nodeId === null) return undefined;
   const { tx, ctx } = attempt;
-  const row = await tx.node.findFirst({ where: { id: nodeId, state: "live", heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } } });
+  const states = purpose === "new work" ? ["live"] : ["live", "draining"];
+  const row = await tx.node.findFirst({ where: { id: nodeId, state: { in: states }, heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } } });
   return row ? { id: row.id, memoryTotalMib: row.memoryTotalMib, slotsTotal: row.slotsTotal, has: true } : undefined;
 }
 
@@ -46,11 +47,11 @@ export type Choice =
 
 /** Reserves room on the first candidate that has it. */
 export async function takeRoom(attempt: Attempt, candidates: readonly Candidate[], need: Need): Promise<Choice> {
-  const { ctx, tx, keptFree } = attempt;
+  const { ctx, tx, claims, operation } = attempt;
   const able = candidates.filter((node) => fitsEmpty(node, need, ctx.policy));
   if (able.length === 0) return { kind: "too_large" };
   for (const node of able) {
-    if (!keptFree.has(node.id) && (await reserveRoom(tx, node.id, need, ctx.policy))) return { kind: "taken", nodeId: node.id };
+    if (claims.mayTake(operation.tenantId, node.id, need) && (await reserveRoom(tx, node.id, need, ctx.policy))) return { kind: "taken", nodeId: node.id };
   }
   return { kind: "full", nodes: able.map((node) => node.id) };
 }

@@ -23,11 +23,12 @@ export async function placementPass(ctx: Context): Promise<void> {
 async function tryAll(ctx: Context, backlog: readonly Waiting[], claims: Claims): Promise<number> {
   let moved = 0;
   for (const waiting of backlog) {
+    if (claims.isBehind(waiting)) continue;
     const outcome = await tryOne(ctx, waiting, claims);
     if (outcome?.kind === "placed" || outcome?.kind === "ended") moved += 1;
     if (outcome?.kind === "waits") {
       const starving = ctx.now().getTime() - waiting.createdAt.getTime() >= ctx.policy.starvingMs;
-      claims.add(waiting.tenantId, outcome.why, outcome.full, starving);
+      claims.add(waiting, outcome, starving);
     }
   }
   return moved;
@@ -36,7 +37,7 @@ async function tryAll(ctx: Context, backlog: readonly Waiting[], claims: Claims)
 /** A fault with one operation must not keep the others from their places. */
 async function tryOne(ctx: Context, waiting: Waiting, claims: Claims): Promise<Outcome | undefined> {
   try {
-    return await attemptPlacement(ctx, waiting.id, claims.keptFree(waiting.tenantId));
+    return await attemptPlacement(ctx, waiting.id, claims);
   } catch (error) {
     ctx.log.error({ err: error, operationId: waiting.id }, "placing failed; it will be tried again");
     return undefined;
