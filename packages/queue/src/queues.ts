@@ -3,7 +3,7 @@
 import {
   type NodeJob, nodeJobSchema, type NodeReport, nodeReportSchema, type OperationEnd, type PlacementJob, placementJobSchema, QUEUES,
 } from "@collimate/contracts";
-import { type JobsOptions, Queue } from "bullmq";
+import { type Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { OperationEnds, type WaitOptions } from "./operation-ends.ts";
 import { connectRedis } from "./redis.ts";
@@ -89,11 +89,13 @@ export class Queues implements AsyncDisposable {
     const data = nodeReportSchema.parse(report);
     const queue = this.#queue(QUEUES.reports);
     if (data.kind !== "heartbeat") return void (await queue.add(data.kind, data, DURABLE));
-    const jobId = `heartbeat-${data.nodeId}`;
-    const waiting = await queue.getJob(jobId);
-    // One that is just being taken is as good as this one, or is gone and this one takes its place.
-    if (waiting) await waiting.updateData(data).catch(() => {});
-    await queue.add(data.kind, data, { ...WAKE_UP, jobId });
+    // Two places: while one heartbeat is worked on, the next has where to wait.
+    for (const place of [0, 1]) {
+      const jobId = `heartbeat-${data.nodeId}-${place}`;
+      const there = await queue.getJob(jobId);
+      if (!there) return void (await queue.add(data.kind, data, { ...WAKE_UP, jobId }));
+      if (await replaceWaiting(there, data)) return;
+    }
   }
 
   placementWorker(handler: JobHandler<PlacementJob>, options?: WorkerOptions): JobWorker {
@@ -166,6 +168,16 @@ export class Queues implements AsyncDisposable {
 
 export function openQueues(url: string, options?: QueuesOptions): Queues {
   return new Queues(url, options);
+}
+
+/** False when a worker has it already, or had it: then it may have been taken with what it said before. */
+async function replaceWaiting(job: Job, data: NodeReport): Promise<boolean> {
+  try {
+    await job.updateData(data);
+    return await job.isWaiting();
+  } catch {
+    return false; // it is gone
+  }
 }
 
 function nodeJobId(operationId: string, attempt: number): string {

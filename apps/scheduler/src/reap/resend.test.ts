@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { startStack } from "@collimate/embedded";
 import { describe, expect, it } from "vitest";
-import { flushRedis } from "@collimate/testing";
+import { flushRedis, startStack } from "@collimate/testing";
 import { World } from "../testing/world.ts";
 
 describe("a Redis that lost everything", () => {
@@ -23,6 +22,7 @@ describe("a Redis that lost everything", () => {
     const same = await world.agent("node_a", { slots: 2, snapshots: [[template.snapshotId ?? "", template.id]], sandboxes: [...agent.sandboxes] });
     await world.beat(3_000, same);
     await world.done(suspend);
+    await world.beat(1_000, same);
     await world.done(waiting);
     expect((await world.sandbox([running.id])).state).toBe("suspended");
   });
