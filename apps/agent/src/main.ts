@@ -30,8 +30,9 @@ async function main(): Promise<void> {
     health: () => ({ status: stopping ? "draining" : "ok", node: config.NODE_ID, sandboxes: node.engine.registry.size }),
   });
   await server.listen({ host: config.AGENT_HOST, port: config.AGENT_PORT, backlog: 4_096 });
-  const address = server.addresses()[0];
-  const url = config.AGENT_URL ?? `http://${config.AGENT_HOST}:${address?.port ?? config.AGENT_PORT}`;
+  const address = server.server.address();
+  const port = typeof address === "object" && address ? address.port : config.AGENT_PORT;
+  const url = config.AGENT_URL ?? `http://${config.AGENT_HOST}:${port}`;
 
   const queues = openQueues(config.REDIS_URL, { onError: (err) => log.warn({ err }, "queue trouble"), onDeadLetter: (letter) => log.error({ letter }, "job given up") });
   const report = queues.report.bind(queues);

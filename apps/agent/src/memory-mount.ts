@@ -18,9 +18,10 @@ export async function mountMemoryFolder(folder: string): Promise<void> {
 /** The agent mounts and unmounts all day; in the host's own mount namespace each of these would be seen by every other service. */
 export async function requireOwnMountNamespace(): Promise<void> {
   const [own, host] = await Promise.all([readNamespace("self"), readNamespace("1")]);
-  if (own === host) throw new Error("start the agent in a mount namespace of its own: unshare --mount --propagation private -- node apps/agent/src/main.ts");
+  if (own !== undefined && own === host) throw new Error("start the agent in a mount namespace of its own: unshare --mount --propagation private -- node apps/agent/src/main.ts");
 }
 
-async function readNamespace(pid: string): Promise<string> {
-  return readlink(`/proc/${pid}/ns/mnt`);
+/** Undefined where the first process keeps its namespaces to itself: then nothing can be said. */
+async function readNamespace(pid: string): Promise<string | undefined> {
+  return readlink(`/proc/${pid}/ns/mnt`).catch(() => undefined);
 }

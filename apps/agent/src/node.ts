@@ -44,6 +44,7 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
   await reconcile(cgroups, paths, snapshots, rootfs, log);
 
   const criu = await probe({ path: tool("criu", "criu") });
+  if (!criu.works) throw new Error(`this host cannot checkpoint: ${criu.reason}`);
   const holders = new Holders(criu.program, paths.run, await cgroups.create("holders", {}), log);
   const guestLayer = await ensureGuestLayer(paths.guestLayer, tool("guest", "collimate-init"));
   const hostd = await Hostd.start({ binary: tool("host", "collimate-hostd"), socket: join(paths.run, "hostd.sock"), onLog: (line) => log.warn({ hostd: line }, "mechanism daemon") });

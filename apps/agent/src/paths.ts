@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where the agent keeps things on disk. Everything is below one folder, so that a look at it shows all that is there. */
-import { mkdir } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface AgentPaths {
@@ -35,6 +35,11 @@ export async function makePaths(state: string): Promise<AgentPaths> {
     slots: join(state, "slots"),
     run: join(state, "run"),
   };
-  for (const path of Object.values(paths)) await mkdir(path, { recursive: true, mode: 0o755 });
+  // Nobody but root looks into the rest. A booting or restored process, which is not root on the host, must reach its mount point.
+  const OPEN = new Set([paths.state, paths.slots]);
+  for (const path of Object.values(paths)) {
+    await mkdir(path, { recursive: true });
+    await chmod(path, OPEN.has(path) ? 0o711 : 0o700);
+  }
   return paths;
 }

@@ -208,6 +208,7 @@ int task_pages_read(struct task_pages *tp, const struct region *r, size_t n, boo
 int for_each_task(int (*fn)(pid_t pid, void *arg), void *arg)
 {
 	struct cr_img *img = open_image(CR_FD_PSTREE, O_RSTR);
+	bool any = false;
 	int ret;
 
 	if (!img)
@@ -218,11 +219,17 @@ int for_each_task(int (*fn)(pid_t pid, void *arg), void *arg)
 		ret = pb_read_one_eof(img, &e, PB_PSTREE);
 		if (ret <= 0)
 			break;
+		any = true;
 		ret = fn(e->pid, arg);
 		pstree_entry__free_unpacked(e, NULL);
 		if (ret < 0)
 			break;
 	}
 	close_image(img);
+	/* To criu a missing image is an empty one. */
+	if (!ret && !any) {
+		pr_err("There is no process tree in the image directory\n");
+		return -1;
+	}
 	return ret;
 }

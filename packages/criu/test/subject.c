@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,10 @@ static unsigned char *grown; /* from realloc */
 static size_t grown_len;
 static unsigned char *file_map; /* private mapping of /pattern, some pages written */
 static unsigned char data_run[3 * 64 * PAGE] = { 1 }; /* .data, dirtied in several separate runs */
+static unsigned char *below_stack; /* STACK_AREA bytes, and right above them as many that grow down */
+#define STACK_AREA (16 * PAGE)
 static int pipe_fds[2];
+static bool odd_dropped;
 
 static unsigned char stamp(unsigned long i, unsigned seed)
 {
@@ -86,16 +90,13 @@ static void *sleeping_thread(void *arg)
 	return arg;
 }
 
-static void *listener(void *arg)
+static bool listen_at(const char *address, int port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(7777) };
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int sk = socket(AF_INET, SOCK_STREAM, 0);
 
-	inet_pton(AF_INET, "127.0.0.1", &a.sin_addr);
-	if (bind(sk, (struct sockaddr *)&a, sizeof(a)) || listen(sk, 8))
-		_exit(3);
-	(void)arg;
-	return NULL;
+	return inet_pton(AF_INET, address, &a.sin_addr) == 1 && !bind(sk, (struct sockaddr *)&a, sizeof(a)) &&
+	       !listen(sk, 8);
 }
 
 static void start(void)
@@ -121,11 +122,18 @@ static void start(void)
 		_exit(4);
 	for (i = 0; i < MIB; i += 16 * PAGE)
 		fill(file_map + i, PAGE, i);
+	/* criu premaps such a neighbour by itself, so its area and the held one have to be joined. */
+	below_stack = map(2 * STACK_AREA);
+	if (mmap(below_stack + STACK_AREA, STACK_AREA, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN, -1, 0) == MAP_FAILED)
+		_exit(6);
+	fill(below_stack, 2 * STACK_AREA, 4);
 	if (pipe(pipe_fds) || write(pipe_fds[1], "in flight", 9) != 9)
 		_exit(5);
 	for (i = 0; i < 3; i++)
 		pthread_create(&t, NULL, sleeping_thread, NULL);
-	listener(NULL);
+	if (!listen_at("127.0.0.1", 7777))
+		_exit(3);
 	/* A child that shares most pages with us by fork. */
 	if (!fork()) {
 		big[0] ^= 1;
@@ -136,9 +144,9 @@ static void start(void)
 /* All that a restore must have kept. */
 static int check_all(char *out, size_t room)
 {
-	size_t bad = wrong(big, BIG, 1, 0), i;
+	size_t bad = wrong(big, BIG, 1, 0) + wrong(below_stack, 2 * STACK_AREA, 4, 0), i;
 
-	for (i = 0; i < BIG; i += 3 * PAGE)
+	for (i = odd_dropped ? 21 * MIB : 0; i < BIG; i += 3 * PAGE)
 		bad += wrong(odd + i, PAGE, i, 0) + nonzero(odd + i + PAGE, PAGE);
 	bad += wrong(grown, 10 * MIB, 2, 0);
 	for (i = 0; i < sizeof(data_run); i += 64 * PAGE)
@@ -277,10 +285,18 @@ static int do_command(char *out, size_t room)
 	}
 	if (sscanf(line, "scatter %u %u", &a, &b) == 2)
 		return scatter(out, room, a, b);
-	if (!strcmp(line, "drop odd"))
-		return snprintf(out, room, "%d", madvise(odd, BIG / 2, MADV_DONTNEED));
+	if (!strncmp(line, "listen ", 7))
+		return snprintf(out, room, "%s", listen_at(line + 7, 7778) ? "listening" : strerror(errno));
+	if (!strcmp(line, "drop odd")) {
+		odd_dropped = true;
+		return snprintf(out, room, "%d", madvise(odd, 21 * MIB, MADV_DONTNEED));
+	}
 	if (!strcmp(line, "odd is dropped"))
-		return snprintf(out, room, "old %zu", nonzero(odd, BIG / 2));
+		return snprintf(out, room, "old %zu", nonzero(odd, 21 * MIB));
+	if (!strcmp(line, "spoil")) {
+		big[5 * MIB] ^= 1;
+		return snprintf(out, room, "spoilt");
+	}
 	return snprintf(out, room, "unknown command: %s", line);
 }
 

@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "net.h"
 #include "overlay.h"
+#include "random.h"
 #include "report.h"
 #include "userns.h"
 #include "watch.h"
@@ -31,6 +32,7 @@ static const struct entry operations[] = {
     {"unwatch", .with_client = watch_stop},
     {"kill", .on_loop = watch_kill},
     {"net.setup", .in_worker = net_setup, .deadline_ms = 10000},
+    {"random.reseed", .on_loop = random_reseed},
     {"list", .on_loop = report_list},
     {"stat", .on_loop = report_stat},
 };

@@ -58,6 +58,8 @@ export class Baker {
     try {
       await untilReady(sandbox, job.ready);
       await phase("Distributing");
+      // The checkpoint ends it: that end is asked for.
+      sandbox.ending = true;
       const { snapshot } = await sandbox.links.whileDetached(() =>
         this.#parts.taker.take({ id: job.snapshotId, kind: "template", sandbox, base: undefined, leaveRunning: false }),
       );

@@ -18,6 +18,8 @@ import type { Sandbox } from "./sandbox.ts";
 
 /** Every sandbox has the same address inside: what tells them apart lies outside. */
 export const INNER_ADDRESS = "10.0.0.2/32";
+/** When the host runs out of memory a sandbox goes before a holder or a service. */
+const OOM_SCORE = 500;
 const RESTORE_LIMIT_MS = 60_000;
 
 export interface StartRequest {
@@ -83,6 +85,7 @@ export class Starter {
       uidBase: slot.uidBase,
       cgroups: slot.group.procsFiles(),
       addresses: [INNER_ADDRESS],
+      oomScoreAdj: OOM_SCORE,
       work: join(folder, "restore"),
       limitMs: RESTORE_LIMIT_MS,
     });

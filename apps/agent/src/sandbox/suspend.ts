@@ -27,7 +27,13 @@ export class Suspender {
     return sandbox.turns.take("suspend", async () => {
       if (sandbox.ending) throw new CollimateError("session_gone", `sandbox ${sandbox.id} has ended`);
       // Full images: they outlive every holder, and the agent.
-      await sandbox.links.whileDetached(() => taker.take({ id: job.snapshotId, kind: "suspend", sandbox, base: undefined, leaveRunning: false }));
+      sandbox.ending = true;
+      try {
+        await sandbox.links.whileDetached(() => taker.take({ id: job.snapshotId, kind: "suspend", sandbox, base: undefined, leaveRunning: false }));
+      } catch (error) {
+        sandbox.ending = false;
+        throw error;
+      }
       return this.#result(job, await ender.end(sandbox));
     });
   }
