@@ -5,7 +5,7 @@ import { fail, failure } from "../operation/end.ts";
 import { discard, move, sandboxesOf } from "../sandbox/move.ts";
 import { assign } from "./assign.ts";
 import type { Attempt } from "./attempt.ts";
-import { homeNode, privateMib, takeRoom } from "./nodes.ts";
+import { homeNode, privateMib, snapshotSizes, takeRoom } from "./nodes.ts";
 import { ENDED, NO_NODE, noRoom, NOT_READY, type Outcome } from "./outcome.ts";
 
 /** On the parent's node, room for all children or for none. */
@@ -25,7 +25,8 @@ export async function placeFork(attempt: Attempt): Promise<Outcome> {
   if (!node) return NO_NODE;
   const { memory_mib } = resourcesSchema.parse(first.resources);
   const template = await tx.template.findUnique({ where: { id: parent.templateId }, select: { snapshotId: true } });
-  const each = await privateMib(tx, template?.snapshotId ?? null, memory_mib, ctx.policy);
+  const sizes = await snapshotSizes(tx, template?.snapshotId ? [template.snapshotId] : []);
+  const each = privateMib(sizes.get(template?.snapshotId ?? ""), memory_mib, ctx.policy);
   const need = { mib: each * children.length, slots: children.length };
   const choice = await takeRoom(attempt, [node], need);
   if (choice.kind === "full") return noRoom(choice.nodes, need);

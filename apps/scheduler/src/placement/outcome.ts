@@ -22,8 +22,8 @@ const NOTHING: Need = { mib: 0, slots: 0 };
 export const PLACED: Outcome = { kind: "placed" };
 export const ENDED: Outcome = { kind: "ended" };
 export const TAKEN: Outcome = { kind: "taken" };
-export const NO_NODE: Outcome = { kind: "waits", why: "no_node", full: [], need: NOTHING };
-export const NOT_READY: Outcome = { kind: "waits", why: "not_ready", full: [], need: NOTHING };
-export function noRoom(full: readonly string[], need: Need): Outcome {
+export const NO_NODE: Waits = { kind: "waits", why: "no_node", full: [], need: NOTHING };
+export const NOT_READY: Waits = { kind: "waits", why: "not_ready", full: [], need: NOTHING };
+export function noRoom(full: readonly string[], need: Need): Waits {
   return { kind: "waits", why: "no_room", full, need };
 }

@@ -33,7 +33,7 @@ async function resend(ctx: Context, operation: Operation): Promise<void> {
 
 async function send(ctx: Context, { nodeId, job }: AddressedJob): Promise<void> {
   await ctx.queues.nodeQueue(nodeId).repeat(job);
-  await markStarted(ctx, job);
+  await markStarted(ctx, [job]);
   ctx.metrics.resent.inc();
   ctx.log.warn({ nodeId, operationId: job.operationId, attempt: job.attempt }, "a job was missing and was sent again");
 }

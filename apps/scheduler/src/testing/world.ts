@@ -120,7 +120,7 @@ export class World implements AsyncDisposable {
 
   async end(operation: Pick<Operation, "id">): Promise<OperationEnd> {
     const poll = async () => operationEndSchema.safeParse(await this.operation(operation)).data;
-    const end = await this.queues.waitForOperation(operation.id, { timeoutMs: 20_000, pollMs: 20, poll });
+    const end = await this.queues.waitForOperation(operation.id, { timeoutMs: 20_000, pollMs: 500, poll });
     if (!end) throw new Error(`operation ${operation.id} did not end: ${JSON.stringify(await this.operation(operation))}`);
     return end;
   }
