@@ -25,15 +25,14 @@ describe("expect and release", () => {
 });
 
 describe("DELETE /v1/templates/{id}", () => {
-  it("waits for nobody while sandboxes live: 409; then deletes, with the snapshots named for the nodes", async () => {
+  it("is 409 while sandboxes live; then it is gone, and the nodes are told to drop it", async () => {
     const { ask } = await t().tenant();
     const { template, sandbox } = await sandboxOf(ask);
     expect(await ask("DELETE", `/v1/templates/${template}`)).toMatchObject({ status: 409, body: { code: "template_in_use" } });
     await ask("DELETE", `/v1/sandboxes/${sandbox}`);
     expect(await ask("DELETE", `/v1/templates/${template}`, undefined, { "content-type": "application/json" })).toMatchObject({ status: 200, body: { deleted: true, id: template } });
     expect((await ask("GET", `/v1/templates/${template}`)).status).toBe(404);
-    const drop = await t().database.client.operation.findFirstOrThrow({ where: { templateId: template, kind: "drop_template" } });
-    expect(drop.request).toMatchObject({ snapshotIds: [expect.stringMatching(/^snp_/)] });
+    expect(await t().database.client.operation.count({ where: { templateId: template, kind: "drop_template" } })).toBe(1);
     expect((await ask("DELETE", `/v1/templates/${template}`)).status).toBe(404);
   });
   it("ends a bake that no node has begun", async () => {

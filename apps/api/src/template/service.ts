@@ -13,7 +13,8 @@ import { checkTier, clampWidth, specOf } from "./spec.ts";
 
 /** A node's word on what it holds is good for this long (heartbeats come every few seconds). */
 const TELEMETRY_MS = 30_000;
-const DROP_DEADLINE_MS = 24 * 3_600_000;
+/** The scheduler asks again for what is then still on a node. */
+const DROP_DEADLINE_MS = 600_000;
 
 export class TemplateService {
   readonly #platform: Platform;
@@ -80,7 +81,7 @@ export class TemplateService {
       if (live > 0) throw new CollimateError("template_in_use", `template ${row.id} has ${live} live sandbox${live === 1 ? "" : "es"}`);
       await scope.updateTemplate(row, { deletedAt: new Date() });
       await scope.cancelQueuedBakes(row.id);
-      return { kind: "drop_template", templateId: row.id, request: { snapshotIds: await scope.snapshotIds(row.id) }, deadlineMs: DROP_DEADLINE_MS, leased: false };
+      return { kind: "drop_template", templateId: row.id, request: {}, deadlineMs: DROP_DEADLINE_MS, leased: false };
     });
     return { deleted: true, id: row.id };
   }

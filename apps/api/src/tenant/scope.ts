@@ -119,15 +119,16 @@ export class TenantScope {
     await this.#db.template.updateMany({ where: { id, tenantId: this.tenantId, deletedAt: null }, data });
   }
 
-  async snapshotIds(templateId: string): Promise<string[]> {
-    const rows = await this.#db.snapshot.findMany({ where: { tenantId: this.tenantId, templateId, deletedAt: null }, select: { id: true } });
-    return rows.map((row) => row.id);
-  }
-
   // operations
 
   operation(id: string): Promise<Operation | null> {
     return this.#db.operation.findFirst({ where: { id, tenantId: this.tenantId } });
+  }
+
+  /** Within a transaction: nobody else changes the operation until it ends. */
+  async lockOperation(id: string): Promise<Operation | null> {
+    await this.#db.$queryRaw`SELECT 1 FROM "operations" WHERE "id" = ${id} AND "tenantId" = ${this.tenantId} FOR UPDATE`;
+    return this.operation(id);
   }
 
   operationOfKey(idempotencyKey: string): Promise<Operation | null> {
