@@ -39,7 +39,7 @@ export interface ApiUnderTest extends AsyncDisposable {
 }
 
 export const ADMIN_TOKEN = "test-admin-token-0123456789abcdef";
-const AGENT_SECRET = "test-agent-secret-0123456789abcdef";
+export const AGENT_SECRET = "test-agent-secret-0123456789abcdef";
 
 export async function startApiUnderTest(overrides: Partial<ApiConfig> = {}): Promise<ApiUnderTest> {
   await using opened = new AsyncDisposableStack();

@@ -31,7 +31,8 @@ export const EXIT: AgentExit = {
   t: "x", exit_code: 0, exec_time_ms: 1, timed_out: false, oom_killed: false, signal: 0, truncated: false, seed: "ab".repeat(32), seed_ack: "off",
 };
 
-export async function startExecPeer(secret: string): Promise<ExecPeer> {
+/** `has`: which sandboxes live here, if someone else keeps count of them. */
+export async function startExecPeer(secret: string, has?: (sandboxId: string) => boolean): Promise<ExecPeer> {
   let connections = 0;
   const peer: Pick<ExecPeer, "script" | "sandboxes"> = { script: undefined, sandboxes: new Set() };
   const server = createServer((request, response) => {
@@ -42,7 +43,7 @@ export async function startExecPeer(secret: string): Promise<ExecPeer> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const sandboxId = /^\/internal\/sandboxes\/([\w-]+)\/exec$/.exec(request.url ?? "")?.[1] ?? "";
     await checkToken(secret, request.headers.authorization ?? "", sandboxId);
-    if (!peer.sandboxes.has(sandboxId)) throw new CollimateError("not_found", `no sandbox ${sandboxId} here`);
+    if (!(has ?? ((id) => peer.sandboxes.has(id)))(sandboxId)) throw new CollimateError("not_found", `no sandbox ${sandboxId} here`);
     const body = execRequestSchema.parse(JSON.parse(await text(request)));
     response.writeHead(200, { "content-type": AGENT_STREAM_TYPE });
     response.flushHeaders();

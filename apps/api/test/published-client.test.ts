@@ -1,37 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The published Python client, as it is on PyPI, in a virtual environment of its own: an input of this test, never a dependency. */
-import { toolsDirectory } from "@collimate/embedded";
-import { execFile } from "node:child_process";
-import { mkdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { apiForFile } from "./api-under-test.ts";
-
-const VERSION = "0.8.0";
-const SCRIPT = fileURLToPath(new URL("published_client.py", import.meta.url));
-const run = promisify(execFile);
+import { runPublishedClient, TRAINER, VERSION } from "./published-client.ts";
 
 const t = apiForFile();
-let python: string;
-
-beforeAll(async () => {
-  python = await publishedClient();
-}, 180_000);
-
-/** Made once for each machine. */
-async function publishedClient(): Promise<string> {
-  const dir = join(toolsDirectory(), `published-client-${VERSION}`);
-  const done = join(dir, "complete");
-  if (!(await stat(done).catch(() => undefined))) {
-    await rm(dir, { recursive: true, force: true });
-    await run("python3", ["-m", "venv", dir]);
-    await run(join(dir, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", `collimate-rl==${VERSION}`]);
-    await mkdir(done);
-  }
-  return join(dir, "bin/python");
-}
 
 describe(`collimate-rl ${VERSION}`, () => {
   it("does all that a trainer does", async () => {
@@ -39,9 +11,7 @@ describe(`collimate-rl ${VERSION}`, () => {
       operation.kind === "bake" && operation.request !== null && t().placement.seen.filter((o) => o.kind === "bake").length === 2
         ? { code: "bake_failed", message: "the ready command gave 3", detail: "last words" } : undefined;
     const { apiKey } = await t().tenant();
-    const { stdout } = await run(python, [SCRIPT], { env: { PATH: "/usr/bin:/bin", COLLIMATE_API_KEY: apiKey, COLLIMATE_BASE_URL: t().api.url }, timeout: 110_000 });
-    const seen: unknown = JSON.parse(stdout);
-    expect(seen).toMatchObject({
+    expect(await runPublishedClient([TRAINER], apiKey, t().api.url)).toMatchObject({
       version: VERSION,
       client: "GatewayClient",
       health: "ok",
@@ -76,7 +46,6 @@ describe(`collimate-rl ${VERSION}`, () => {
   it("shows a demo key's limits in our words", async () => {
     const { apiKey } = await t().tenant("demo");
     const script = "import json\nfrom collimate_rl import *\ntry:\n    Template.bake(connect(), name='x', image='registry.test/own', width=1)\nexcept DemoTierLimit as e:\n    print(json.dumps([e.status, str(e)]))";
-    const { stdout } = await run(python, ["-c", script], { env: { PATH: "/usr/bin:/bin", COLLIMATE_API_KEY: apiKey, COLLIMATE_BASE_URL: t().api.url }, timeout: 30_000 });
-    expect(JSON.parse(stdout)).toEqual([403, expect.stringContaining("registry.test/own")]);
+    expect(await runPublishedClient(["-c", script], apiKey, t().api.url)).toEqual([403, expect.stringContaining("registry.test/own")]);
   });
 });
