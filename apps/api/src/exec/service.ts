@@ -62,12 +62,15 @@ export class ExecService implements AsyncDisposable {
     using stdout = new OutputStream(this.budget);
     using stderr = new OutputStream(this.budget);
     const sink = { stdout: (chunk: Buffer) => stdout.add(chunk), stderr: (chunk: Buffer) => stderr.add(chunk) };
-    const limit = AbortSignal.timeout(timeoutSeconds * 1_000 + GRACE_MS);
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new DOMException("no end within the time limit", "TimeoutError")), timeoutSeconds * 1_000 + GRACE_MS);
     try {
-      const exit = await this.#agents.exec(target, { ...body, timeout_seconds: timeoutSeconds }, sink, limit);
+      const exit = await this.#agents.exec(target, { ...body, timeout_seconds: timeoutSeconds }, sink, limit.signal);
       return renderExec(requestId, exit, stdout, stderr, timeoutSeconds, { forkTimeMs, totalTimeMs: performance.now() - started });
     } catch (error) {
       throw await this.#explain(error, caller, sandbox);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -35,6 +35,14 @@ describe("DELETE /v1/templates/{id}", () => {
     expect(await t().database.client.operation.count({ where: { templateId: template, kind: "drop_template" } })).toBe(1);
     expect((await ask("DELETE", `/v1/templates/${template}`)).status).toBe(404);
   });
+  it("is 409 while another tenant has a sandbox of a catalog template", async () => {
+    const owner = await t().tenant();
+    const made = await owner.ask("POST", "/v1/templates", { name: "lent", image: "registry.test/lent" });
+    await t().api.services.tenants.setVisibility(made.body.id, "public");
+    const user = await t().tenant("demo");
+    expect((await user.ask("POST", "/v1/sandboxes", { template: "lent" })).status).toBe(201);
+    expect(await owner.ask("DELETE", `/v1/templates/${made.body.id}`)).toMatchObject({ status: 409, body: { code: "template_in_use" } });
+  });
   it("ends a bake that no node has begun", async () => {
     const { ask } = await t().tenant();
     t().placement.answer = () => "leave";

@@ -77,7 +77,7 @@ export class TemplateService {
     const row = await this.#scope(caller).ownTemplate(reference);
     await begin(this.#platform, caller, null, async () => async (scope) => {
       await scope.lock();
-      const live = await scope.liveSandboxCount(row.id);
+      const live = await scope.sandboxesOn(row);
       if (live > 0) throw new CollimateError("template_in_use", `template ${row.id} has ${live} live sandbox${live === 1 ? "" : "es"}`);
       await scope.updateTemplate(row, { deletedAt: new Date() });
       await scope.cancelQueuedBakes(row.id);

@@ -44,8 +44,8 @@ export class TenantScope {
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
-  liveSandboxCount(templateId?: string): Promise<number> {
-    return this.#db.sandbox.count({ where: { tenantId: this.tenantId, state: { in: [...LIVE_STATES] }, ...(templateId ? { templateId } : {}) } });
+  liveSandboxCount(): Promise<number> {
+    return this.#db.sandbox.count({ where: { tenantId: this.tenantId, state: { in: [...LIVE_STATES] } } });
   }
 
   async insertSandboxes(rows: readonly Omit<P.SandboxCreateManyInput, "tenantId">[]): Promise<void> {
@@ -79,6 +79,11 @@ export class TenantScope {
   /** Of a sandbox of this tenant; there while the sandbox is. */
   templateOf(sandbox: Sandbox): Promise<Template> {
     return this.#db.template.findUniqueOrThrow({ where: { id: sandbox.templateId } });
+  }
+
+  /** Anyone's: a catalog template is in use as long as one tenant has a sandbox of it. */
+  sandboxesOn(own: Template): Promise<number> {
+    return this.#db.sandbox.count({ where: { template: { id: own.id, tenantId: this.tenantId }, state: { in: [...LIVE_STATES] } } });
   }
 
   /** As `template`, for changes: those of the catalog are refused. */
