@@ -35,8 +35,11 @@ export async function makePaths(state: string): Promise<AgentPaths> {
     slots: join(state, "slots"),
     run: join(state, "run"),
   };
-  await mkdir(state, { recursive: true });
-  await chmod(state, 0o700);
-  for (const path of Object.values(paths)) await mkdir(path, { recursive: true, mode: 0o755 });
+  // Nobody but root looks into the rest. A booting or restored process, which is not root on the host, must reach its mount point.
+  const OPEN = new Set([paths.state, paths.slots]);
+  for (const path of Object.values(paths)) {
+    await mkdir(path, { recursive: true });
+    await chmod(path, OPEN.has(path) ? 0o711 : 0o700);
+  }
   return paths;
 }

@@ -48,6 +48,7 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of a constant; Object.keys forgets them
 export const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
 /** What travels between services when something failed. `detail` is for operators: log tails, cut and without secrets. */

@@ -111,7 +111,7 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
   await rm(images, { recursive: true, force: true });
   await mkdir(images, { recursive: true });
   // A restore opens images by name when it has become the tree's own user already. Keep others out one level above.
-  await chmod(images, 0o711);
+  await chmod(images, 0o755);
   const args = [
     "dump",
     "-t",

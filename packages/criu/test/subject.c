@@ -90,16 +90,13 @@ static void *sleeping_thread(void *arg)
 	return arg;
 }
 
-static void *listener(void *arg)
+static bool listen_at(const char *address, int port)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(7777) };
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
 	int sk = socket(AF_INET, SOCK_STREAM, 0);
 
-	inet_pton(AF_INET, "127.0.0.1", &a.sin_addr);
-	if (bind(sk, (struct sockaddr *)&a, sizeof(a)) || listen(sk, 8))
-		_exit(3);
-	(void)arg;
-	return NULL;
+	return inet_pton(AF_INET, address, &a.sin_addr) == 1 && !bind(sk, (struct sockaddr *)&a, sizeof(a)) &&
+	       !listen(sk, 8);
 }
 
 static void start(void)
@@ -135,7 +132,8 @@ static void start(void)
 		_exit(5);
 	for (i = 0; i < 3; i++)
 		pthread_create(&t, NULL, sleeping_thread, NULL);
-	listener(NULL);
+	if (!listen_at("127.0.0.1", 7777))
+		_exit(3);
 	/* A child that shares most pages with us by fork. */
 	if (!fork()) {
 		big[0] ^= 1;
@@ -287,6 +285,8 @@ static int do_command(char *out, size_t room)
 	}
 	if (sscanf(line, "scatter %u %u", &a, &b) == 2)
 		return scatter(out, room, a, b);
+	if (!strncmp(line, "listen ", 7))
+		return snprintf(out, room, "%s", listen_at(line + 7, 7778) ? "listening" : strerror(errno));
 	if (!strcmp(line, "drop odd")) {
 		odd_dropped = true;
 		return snprintf(out, room, "%d", madvise(odd, 21 * MIB, MADV_DONTNEED));

@@ -29,6 +29,9 @@ void job_ended(struct job *j)
 {
 	j->duration_us = now_us() - j->started_us;
 	j->phase = JOB_DRAINING;
+	if (j->in >= 0)
+		close(j->in);
+	j->in = -1;
 	// Background children may hold the pipes for ever and may write without end: only what is there now counts.
 	j->out_left = waiting_in(j->out);
 	j->err_left = waiting_in(j->err);
@@ -65,7 +68,7 @@ void operation_job(struct handler *h)
 	struct job *j = &job;
 	*j = (struct job){.handler = h, .out = -1, .err = -1, .in = -1, .cell = -1, .cell_out = -1, .cell_err = -1};
 	j->seed_ack = "off";
-	j->detached_until = -1;
+	j->detached_until = j->close_by = -1;
 	name_exec(h);
 	j->started_us = now_us();
 	j->deadline = h->request.timeout_ms ? now_ms() + h->request.timeout_ms : -1;

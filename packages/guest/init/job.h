@@ -23,10 +23,13 @@ struct job {
 	bool input_ended;
 	uint64_t input_total;     // stdin bytes ever taken from a client
 	bool discard;             // nobody will ever fetch the output
+	int64_t close_by;         // -1: no; the result is out, a client that was still sending input may finish
 	int64_t detached_until;   // -1: a client is here
 	int64_t deadline;         // -1: no time limit
 
 	bool stopping;            // we are ending it, for the reason in flags
+	bool tree_left;           // the end of its tree took too long; again at kill_again
+	int64_t kill_again;
 	uint32_t flags;           // enum result_flag
 	int64_t started_us, duration_us;
 	pid_t pid;                // the command, or the interpreter

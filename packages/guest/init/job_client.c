@@ -107,6 +107,12 @@ static void take_frames(struct job *j)
 		client_gone(j);
 }
 
+void client_go_on(struct job *j)
+{
+	if (j->handler->connection >= 0)
+		take_frames(j);
+}
+
 void client_readable(struct job *j, short events)
 {
 	if (events & POLLIN)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clock.h"
 #include "job.h"
+#include "limits.h"
 #include "protocol.h"
 #include "spawn.h"
 #include "tree.h"
@@ -135,7 +136,8 @@ static void reap_between_rounds(void *job)
 
 void exec_stop(struct job *j)
 {
-	tree_kill(getpid(), (struct pid_list){0}, reap_between_rounds, j);
+	j->tree_left = !tree_kill(getpid(), (struct pid_list){0}, reap_between_rounds, j);
+	j->kill_again = now_ms() + TREE_AGAIN_MS;
 }
 
 // To the whole process group, as a terminal would do it. The command is alive or our zombie: its number is its own.

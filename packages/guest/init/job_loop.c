@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,11 +91,32 @@ static void begin_lingering(struct job *j)
 	j->phase = JOB_LINGERING;
 }
 
+// Closing while the client still writes would reset the connection, and with it the result on its way.
+static bool waits_for_close(struct job *j)
+{
+	struct handler *h = j->handler;
+	if (!h->request.wants_stdin || h->connection < 0)
+		return false;
+	if (j->close_by < 0) {
+		shutdown(h->connection, SHUT_WR);
+		j->close_by = now_ms() + CLOSE_GRACE_MS;
+	}
+	return now_ms() < j->close_by;
+}
+
+static bool is_told(const struct job *j)
+{
+	bool sent = j->handler->connection >= 0 && outbox_used(&j->handler->out) == 0;
+	return j->phase == JOB_REPORTING && (j->discard || sent || j->close_by >= 0);
+}
+
 static void check_clocks(struct job *j)
 {
 	int64_t now = now_ms();
 	if (j->phase == JOB_RUNNING && j->deadline >= 0 && now >= j->deadline)
 		job_stop(j, RESULT_TIMED_OUT);
+	if (j->tree_left && now >= j->kill_again)
+		exec_stop(j);
 	if (j->detached_until >= 0 && now >= j->detached_until)
 		job_discard(j);
 }
@@ -115,9 +137,9 @@ static bool advance(struct job *j)
 		queue_result(j);
 	if (h->connection >= 0 && !outbox_flush(&h->out, h->connection))
 		client_gone(j);
-	if (j->phase == JOB_REPORTING && (j->discard || (h->connection >= 0 && outbox_used(&h->out) == 0)))
+	if (is_told(j) && !waits_for_close(j))
 		begin_lingering(j);
-	return j->phase != JOB_LINGERING || j->out >= 0 || j->err >= 0 || has_children();
+	return j->phase != JOB_LINGERING || j->tree_left || j->out >= 0 || j->err >= 0 || has_children();
 }
 
 static int next_timeout(const struct job *j)
@@ -125,6 +147,10 @@ static int next_timeout(const struct job *j)
 	int64_t end = j->phase == JOB_RUNNING ? j->deadline : -1;
 	if (j->detached_until >= 0 && j->phase != JOB_LINGERING && (end < 0 || j->detached_until < end))
 		end = j->detached_until;
+	if (j->close_by >= 0 && j->phase == JOB_REPORTING)
+		end = j->close_by;
+	if (j->tree_left && (end < 0 || j->kill_again < end))
+		end = j->kill_again;
 	int64_t left = end - now_ms();
 	return end < 0 ? -1 : left < 0 ? 0 : (int)left;
 }
@@ -175,6 +201,8 @@ void job_loop(struct job *j)
 			client_readable(j, p[AT_CLIENT].revents);
 		if (p[AT_CONTROL].revents)
 			client_control(j);
+		if (p[AT_IN].revents)
+			client_go_on(j);
 		if (j->input_ended && j->in >= 0 && j->input_start == j->input_end) {
 			close(j->in);
 			j->in = -1;

@@ -28,7 +28,9 @@ enum {
 	TRANSFER_IDLE_MS = 60 * 1000,      // a file transfer without a byte
 	DETACHED_KEEP_MS = 10 * 60 * 1000, // output and result wait this long for an attach
 	LOST_KEEP_MS = 60 * 1000,          // ... when the client vanished without a detach
+	CLOSE_GRACE_MS = 2000,             // for a client to close after the result, when it was sending input
 	INTERRUPT_GRACE_MS = 1000,         // between SIGINT and SIGKILL for a cell
 	TREE_KILL_MS = 3000,               // ending one tree, at the longest
+	TREE_AGAIN_MS = 200,               // ... and after this long, again
 	TIMEOUT_MS_MAX = 24 * 3600 * 1000,
 };

@@ -65,6 +65,19 @@ static bool holds(struct pid_list list, pid_t pid)
 	return false;
 }
 
+static const struct process *find(const struct process *all, size_t count, pid_t pid)
+{
+	size_t low = 0, high = count; // /proc lists pids in ascending order
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (all[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && all[low].pid == pid ? &all[low] : NULL;
+}
+
 size_t tree_choose(struct process *all, size_t count, pid_t root, struct pid_list spare)
 {
 	size_t chosen = 0;
@@ -73,10 +86,8 @@ size_t tree_choose(struct process *all, size_t count, pid_t root, struct pid_lis
 		for (size_t i = 0; i < count; i++) {
 			if (all[i].chosen || holds(spare, all[i].pid))
 				continue;
-			bool below = all[i].parent == root;
-			for (size_t k = 0; !below && k < count; k++)
-				below = all[k].chosen && all[k].pid == all[i].parent;
-			if (below) {
+			const struct process *parent = find(all, count, all[i].parent);
+			if (all[i].parent == root || (parent && parent->chosen)) {
 				all[i].chosen = more = true;
 				chosen++;
 			}

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 
 struct boot_plan {
     struct first_process first;
+    const char *root;
     char **cgroups; // cgroup.procs files
 };
 
@@ -31,7 +34,7 @@ static int read_plan(struct fail *f, const json_t *request, struct boot_plan *pl
     static const char *const fields[] = {"slot", "root", "cgroups", "argv", "env", "hostname", "addrs", NULL};
 
     plan->first.hostname = "sandbox";
-    if (request_only(f, request, fields) < 0 || request_path(f, request, "root", &plan->first.root) < 0 ||
+    if (request_only(f, request, fields) < 0 || request_path(f, request, "root", &plan->root) < 0 ||
         request_string(f, request, "hostname", 64, &plan->first.hostname) < 0 ||
         net_read_addresses(f, request, &plan->first.addresses) < 0 ||
         request_strings(f, request, "cgroups", CGROUPS_MAX, &plan->cgroups) < 0 ||
@@ -96,9 +99,23 @@ static int set_limits(struct fail *f)
     return 0;
 }
 
-static pid_t clone_first(void)
+// The clone inherits the working directory, in its own copy of the mounts. So it never has to walk to the root, whose
+// parents may be closed to the sandbox's ids.
+static int go_to_root(struct fail *f, const char *root)
 {
-    struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC |
+    struct statfs fs;
+
+    if (chdir(root) < 0)
+        return fail_errno(f, "root: chdir to %s", root);
+    if (statfs(".", &fs) < 0 || fs.f_type != OVERLAYFS_SUPER_MAGIC)
+        return fail(f, FAIL_REQUEST, "root: %s is not a mounted overlay", root);
+    return 0;
+}
+
+static pid_t clone_first(int *pidfd)
+{
+    struct clone_args args = {.pidfd = (uint64_t)(uintptr_t)pidfd,
+                              .flags = CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC |
                                        CLONE_NEWNET | CLONE_NEWCGROUP,
                               .exit_signal = SIGCHLD};
 
@@ -133,11 +150,11 @@ static int await_exec(struct fail *f, pid_t pid, int failures)
 
 static int start(struct fail *f, const struct boot_plan *plan, const struct userns *userns, pid_t *pid)
 {
-    int go[2], failures[2];
+    int go[2], failures[2], pidfd;
 
     if (pipe2(go, O_CLOEXEC) < 0 || pipe2(failures, O_CLOEXEC) < 0)
         return fail_errno(f, "pipe");
-    *pid = clone_first();
+    *pid = clone_first(&pidfd);
     if (*pid < 0)
         return fail_errno(f, "clone into new namespaces");
     if (*pid == 0) {
@@ -146,8 +163,7 @@ static int start(struct fail *f, const struct boot_plan *plan, const struct user
         first_process_run(&plan->first, go[0], failures[1]);
     }
     close(failures[1]);
-    worker_answers_for(*pid);
-    if (userns_write_maps(f, *pid, userns->base, userns->count) < 0)
+    if (worker_answers_for(f, pidfd) < 0 || userns_write_maps(f, *pid, userns->base, userns->count) < 0)
         return -1;
     if (write(go[1], "", 1) != 1)
         return fail_errno(f, "start of the first process");
@@ -162,7 +178,8 @@ json_t *boot(struct fail *f, const json_t *request)
     pid_t pid = -1;
 
     // The plan's lists live as long as this worker.
-    if (!userns || read_plan(f, request, &plan) < 0 || enter_cgroups(f, plan.cgroups) < 0 || set_limits(f) < 0)
+    if (!userns || read_plan(f, request, &plan) < 0 || go_to_root(f, plan.root) < 0 ||
+        enter_cgroups(f, plan.cgroups) < 0 || set_limits(f) < 0)
         return NULL;
     if (start(f, &plan, userns, &pid) < 0 || process_start_time(f, pid, &start_time) < 0) {
         if (pid > 0)

@@ -54,21 +54,30 @@ static int mount_proc(struct fail *f)
     return result < 0 ? fail_errno(f, "proc: move_mount") : 0;
 }
 
-// Leaves exactly two mounts: / and /proc.
-static int enter_root(struct fail *f, const char *root)
+// A mount copied from a more privileged namespace is locked and cannot be pivoted to; one cloned here can.
+static int stand_on_own_mount(struct fail *f)
+{
+    int own = open_tree(AT_FDCWD, ".", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+    if (own < 0)
+        return fail_errno(f, "root: open_tree");
+    if (move_mount(own, "", AT_FDCWD, ".", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return fail_errno(f, "root: move_mount");
+    int result = fchdir(own) < 0 ? fail_errno(f, "root: fchdir") : 0;
+    close(own);
+    return result;
+}
+
+// From the working directory, which is the root to be. Leaves exactly two mounts: / and /proc.
+static int enter_root(struct fail *f)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return fail_errno(f, "root: make the mounts private");
-    // A mount copied from a more privileged namespace is locked and cannot be pivoted to; a bind made here can.
-    if (mount(root, root, NULL, MS_BIND, NULL) < 0)
-        return fail_errno(f, "root: bind of %s", root);
-    if (chdir(root) < 0)
-        return fail_errno(f, "root: chdir to %s", root);
-    if (mount_proc(f) < 0)
+    if (stand_on_own_mount(f) < 0 || mount_proc(f) < 0)
         return -1;
     // pivot_root(2), "pivot_root(".", ".")": the old root ends stacked on the new one, and goes with the umount.
     if (syscall(SYS_pivot_root, ".", ".") < 0)
-        return fail_errno(f, "root: pivot_root to %s", root);
+        return fail_errno(f, "root: pivot_root");
     if (umount2(".", MNT_DETACH) < 0)
         return fail_errno(f, "root: detach of the old root");
     return chdir("/") < 0 ? fail_errno(f, "root: chdir to /") : 0;
@@ -115,7 +124,7 @@ static int prepare(struct fail *f, const struct first_process *plan)
         return -1;
     if (sethostname(plan->hostname, strlen(plan->hostname)) < 0)
         return fail_errno(f, "hostname");
-    if (enter_root(f, plan->root) < 0 || set_up_network(f, &plan->addresses) < 0 || open_stdio(f) < 0)
+    if (enter_root(f) < 0 || set_up_network(f, &plan->addresses) < 0 || open_stdio(f) < 0)
         return -1;
     // The host's session keyring would be readable inside otherwise. Kernels without keys have none to hide.
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS && errno != EPERM)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PID 1 of a new sandbox does between clone and execve.
+// What PID 1 of a new sandbox does between clone and execve. Its working directory is the root to be.
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,6 @@
 #include "net.h"
 
 struct first_process {
-    const char *root;
     const char *hostname;
     char **argv, **env;
     struct addresses addresses;

@@ -44,7 +44,7 @@ static void signal_ready(struct source *source, uint32_t events)
         return;
     }
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        dial_reaped(pid); // workers are told by their pipe's end; booted sandboxes by their watch
+        dial_reaped(pid); // workers are told by their end; booted sandboxes by their watch
 }
 
 static int start_signals(struct source *source)

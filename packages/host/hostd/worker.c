@@ -2,25 +2,26 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "answer.h"
 #include "process.h"
 
-// What a worker writes to its pipe: perhaps "@PID\n", the process it answers for, then "+ANSWER\n" or "-ANSWER\n".
-#define PID_MARK '@'
+// What a worker sends: perhaps a CHARGE with the pidfd of a process it answers for (and waits until that is taken),
+// then OK or FAILED and its answer's line.
+#define CHARGE_MARK '@'
 #define OK_MARK '+'
 #define FAILED_MARK '-'
 
 struct worker {
-    struct source source; // read end of its pipe
+    struct source source; // our end of the socket pair between us
     struct deadline deadline;
     struct connection *client; // NULL when gone
     json_int_t id;
@@ -34,11 +35,30 @@ struct worker {
 
 static struct worker *workers;
 static int count;
-static int answer_fd = -1; // in a worker
+static int daemon_fd = -1; // in a worker: its end
 
 int worker_count(void) { return count; }
 
-void worker_answers_for(pid_t pid) { dprintf(answer_fd, "%c%d\n", PID_MARK, (int)pid); }
+int worker_answers_for(struct fail *f, int pidfd)
+{
+    char mark = CHARGE_MARK, taken;
+    union {
+        char bytes[CMSG_SPACE(sizeof pidfd)];
+        struct cmsghdr aligned;
+    } control = {0};
+    struct iovec data = {.iov_base = &mark, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof pidfd);
+    memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
+    if (sendmsg(daemon_fd, &message, MSG_NOSIGNAL) < 0 || read(daemon_fd, &taken, 1) != 1)
+        return fail_errno(f, "the daemon does not take charge of the new process");
+    return 0;
+}
 
 static _Noreturn void work(const json_t *request, operation *run)
 {
@@ -47,7 +67,7 @@ static _Noreturn void work(const json_t *request, operation *run)
     json_t *answer = result ? answer_ok(request, result) : answer_failed(request, &f);
     char *text = json_dumps(answer, JSON_COMPACT);
 
-    if (!text || dprintf(answer_fd, "%c%s\n", result ? OK_MARK : FAILED_MARK, text) < 0)
+    if (!text || dprintf(daemon_fd, "%c%s\n", result ? OK_MARK : FAILED_MARK, text) < 0)
         _exit(1);
     _exit(0);
 }
@@ -75,7 +95,7 @@ static void forget(struct worker *w)
     free(w);
 }
 
-// The pipe has ended: answer the client with the worker's line, or with the fact that there is none.
+// The worker has ended: answer the client with the worker's line, or with the fact that there is none.
 static void finish(struct worker *w)
 {
     bool whole = w->bytes > 0 && memchr(w->line, '\n', w->bytes) == w->line + w->bytes - 1;
@@ -95,24 +115,36 @@ static void finish(struct worker *w)
     forget(w);
 }
 
-// Opens the pidfd at once: the worker does not let that process run before its announcement is written,
-// and as its parent has not reaped it, so the pid is still its own.
-static void take_announcement(struct worker *w)
+// Takes the pidfd that came along, and lets the worker go on. Not for a worker that is to end anyway: it, and the
+// process that waits for it, then never begin.
+static void take_charge(struct worker *w, struct msghdr *message)
 {
-    char *newline = w->bytes > 0 && w->line[0] == PID_MARK ? memchr(w->line, '\n', w->bytes) : NULL;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    int pidfd;
 
-    if (!newline)
+    if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
         return;
-    size_t used = (size_t)(newline - w->line) + 1;
-    w->charge = pidfd_open((pid_t)strtol(w->line + 1, NULL, 10), 0);
-    w->bytes -= used;
-    memmove(w->line, w->line + used, w->bytes);
+    memcpy(&pidfd, CMSG_DATA(header), sizeof pidfd);
+    if (w->charge >= 0 || !w->client || w->late) {
+        close(pidfd);
+        return;
+    }
+    w->charge = pidfd;
+    w->bytes = 0; // the mark
+    (void)!send(w->source.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void worker_ready(struct source *source, uint32_t events)
 {
     struct worker *w = (struct worker *)source;
-    ssize_t got = read(source->fd, w->line + w->bytes, sizeof w->line - w->bytes);
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control;
+    struct iovec data = {.iov_base = w->line + w->bytes, .iov_len = sizeof w->line - w->bytes};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(source->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     (void)events;
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
@@ -122,7 +154,7 @@ static void worker_ready(struct source *source, uint32_t events)
         return;
     }
     w->bytes += (size_t)got;
-    take_announcement(w);
+    take_charge(w, &message);
 }
 
 static void worker_late(struct deadline *deadline)
@@ -142,26 +174,26 @@ int worker_start(struct fail *f, struct connection *client, const json_t *reques
     if (count >= WORKERS_MAX)
         return fail(f, FAIL_BUSY, "%d operations are under way", count);
     struct worker *w = malloc(sizeof *w); // not calloc: the line's pages are touched only when used
-    if (!w || pipe2(ends, O_CLOEXEC) < 0) {
+    if (!w || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         free(w);
-        return fail_errno(f, "pipe for a worker");
+        return fail_errno(f, "socket pair for a worker");
     }
     pid_t pid = fork();
     if (pid == 0) {
         process_begin_child(parent);
-        answer_fd = ends[1];
+        close(ends[0]); // or it would not notice when nobody hears it
+        daemon_fd = ends[1];
         work(request, run);
     }
     int error = errno;
     close(ends[1]);
     int pidfd = pid > 0 ? pidfd_open(pid, 0) : -1;
     if (pidfd < 0) {
-        close(ends[0]); // a worker without a reader has its answer refused and ends
+        close(ends[0]); // a worker that nobody hears ends
         free(w);
         errno = pid < 0 ? error : errno;
         return fail_errno(f, "fork of a worker");
     }
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
     w->source = (struct source){.fd = ends[0], .ready = worker_ready};
     w->deadline = (struct deadline){.expired = worker_late};
     w->client = client;

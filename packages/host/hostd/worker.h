@@ -17,5 +17,6 @@ void worker_client_gone(const struct connection *client);
 void worker_end_all(void);
 int worker_count(void);
 
-// Inside a worker: a process that must not outlive a failed or unanswered operation. Call before it may do anything.
-void worker_answers_for(pid_t pid);
+// Inside a worker: hands the daemon the pidfd of a process that must not outlive a failed or unanswered operation.
+// The process may begin only after this has returned 0: from then on the daemon will end it if need be.
+int worker_answers_for(struct fail *f, int pidfd);

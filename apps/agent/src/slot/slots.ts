@@ -25,6 +25,7 @@ export class Slots {
   #used = 0;
   #closed = false;
   readonly #preparing = pLimit(2);
+  #filling: Promise<void> = Promise.resolve();
 
   constructor(host: HostClient, cgroups: Cgroups, options: SlotOptions, log: Logger) {
     this.#host = host;
@@ -44,11 +45,17 @@ export class Slots {
   }
 
   /** Brings the prepared number up to what was asked for. */
-  async fill(): Promise<void> {
+  fill(): Promise<void> {
+    const filling = this.#filling.then(() => this.#fill());
+    this.#filling = filling.catch(() => {});
+    return filling;
+  }
+
+  async #fill(): Promise<void> {
     const missing = Math.min(this.#options.ready, this.#options.max - this.#used) - this.#ready.length;
     if (missing <= 0 || this.#closed) return;
     await Promise.all(Array.from({ length: missing }, () => this.#preparing(async () => {
-      if (this.#closed || this.#ready.length >= this.#options.ready) return;
+      if (this.#closed) return;
       this.#ready.push(await this.#prepare());
     })));
   }
@@ -85,7 +92,7 @@ export class Slots {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#preparing.map([], async () => {});
+    await this.#filling;
     await Promise.all(this.#ready.splice(0).map((slot) => this.#dismantle(slot)));
   }
 

@@ -54,6 +54,12 @@ export async function launch(spec: LaunchSpec): Promise<Launched> {
   }
 }
 
+/**
+ * Closes all but the standard streams, then becomes the program. Node has descriptors open that it does not close at exec
+ * (OpenSSL's on /dev/urandom is one), and a file from outside in a process that is to be checkpointed makes that impossible.
+ */
+const CLOSE_INHERITED = 'for fd in /proc/self/fd/*; do fd=${fd##*/}; if ((fd > 2)); then exec {fd}>&-; fi; done; exec "$@"';
+
 /** setpriv(1) changes what must change and then becomes the program, so that the pid stays the one we got. */
 function wrapped(spec: LaunchSpec): [string, ...string[]] {
   const options: string[] = [];
@@ -62,5 +68,6 @@ function wrapped(spec: LaunchSpec): [string, ...string[]] {
   }
   // Set after the ids: the kernel forgets a death signal when credentials change (prctl(2)).
   if (spec.lifetime === "with-parent") options.push("--pdeathsig", (spec.deathSignal ?? "SIGTERM").replace(/^SIG/, ""));
-  return options.length === 0 ? [...spec.argv] : ["/usr/bin/setpriv", ...options, "--", ...spec.argv];
+  const closing = ["/bin/bash", "-c", CLOSE_INHERITED, spec.name, ...spec.argv] as const;
+  return options.length === 0 ? [...closing] : ["/usr/bin/setpriv", ...options, "--", ...closing];
 }

@@ -83,7 +83,23 @@ test("a record whose pid now belongs to another process names nobody", async () 
   expect(await readRecord(record)).toEqual(self);
 });
 
-test("a program that cannot be started says why", async () => {
-  const missing = launch({ name: "none", argv: ["/nonexistent/program"], cwd: "/", env: {}, log: join(dir, "log"), lifetime: "detached" });
-  await expect(missing).rejects.toThrow(/ENOENT/);
+test("a program that cannot be started says why in its log", async () => {
+  const log = join(dir, "log");
+  // Whether it is seen alive for a moment or not: it ends, and the reason is told.
+  const missing = await launch({ name: "none", argv: ["/nonexistent/program"], cwd: "/", env: {}, log, lifetime: "detached" }).catch(String);
+  if (typeof missing === "string") expect(missing).toContain("ended at once: exit code 127");
+  else expect(await missing.exited).toBe("exit code 127");
+  expect(await readFile(log, "utf8")).toContain("No such file or directory");
+});
+
+test("a program inherits no open file but its standard streams", async () => {
+  const log = join(dir, "log");
+  // Inherited on purpose: opened without O_CLOEXEC by a shell that then becomes the launching Node.
+  const source = `import { launch } from ${JSON.stringify(new URL("./launch.ts", import.meta.url).href)};
+    const it = await launch({ name: "lister", argv: ["/bin/sh", "-c", "ls -l /proc/$$/fd"], cwd: "/", env: {}, log: ${JSON.stringify(log)}, lifetime: "with-parent" }).catch(() => undefined);
+    await it?.exited;`;
+  const outer = spawn("/bin/bash", ["-c", 'exec 47</etc/hostname; exec "$@"', "sh", process.execPath, "--input-type=module", "--eval", source], { stdio: "inherit" });
+  await once(outer, "exit");
+  const listed = (await readFile(log, "utf8")).split("\n").flatMap((line) => / (\d+) -> /.exec(line)?.[1] ?? []);
+  expect(listed).toEqual(["0", "1", "2"]);
 });
