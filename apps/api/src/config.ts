@@ -9,7 +9,10 @@ const environmentSchema = z.object({
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, "a postgresql:// address"),
   REDIS_URL: z.string().regex(/^(rediss?|unix):\/\//, "a redis:// or rediss:// address"),
   /** Before every key in Redis; the same for api, scheduler and agents. */
-  QUEUE_PREFIX: z.string().regex(/^[A-Za-z0-9_-]{1,40}$/, "letters, digits, _ and -").default("collimate"),
+  QUEUE_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,40}$/, "letters, digits, _ and -")
+    .default("collimate"),
   AGENT_SECRET: z.string().min(32, "at least 32 characters"),
   ADMIN_TOKEN: z.string().min(32, "at least 32 characters"),
   API_HOST: z.string().min(1).default("127.0.0.1"),

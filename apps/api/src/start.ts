@@ -38,7 +38,9 @@ export interface Api extends AsyncDisposable {
 export async function startApi(config: ApiConfig, log: FastifyBaseLogger): Promise<Api> {
   const onError = (err: Error) => log.warn({ err }, "a connection failed and will be made anew");
   await using opened = new AsyncDisposableStack();
-  const database = opened.use(openDatabase(config.databaseUrl, { applicationName: "collimate-api", poolSize: POOL_SIZE, onIdleError: onError }));
+  const database = opened.use(
+    openDatabase(config.databaseUrl, { applicationName: "collimate-api", poolSize: POOL_SIZE, onIdleError: onError }),
+  );
   const bus = opened.use(openQueues(config.redisUrl, { prefix: config.queuePrefix, onError }));
   const stopping = new AbortController();
   const platform: Platform = { config, database, bus, log, stopping: stopping.signal };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
-import { apiForFile, askWith } from "../../test/api-under-test.ts";
+import { apiForFile, askWith } from "../../tests/api-under-test.ts";
 import { ROUTES } from "./document.ts";
 
 const t = apiForFile();
@@ -17,7 +17,11 @@ describe("the OpenAPI document", () => {
   it("says what a create takes and gives", async () => {
     const { body } = await askWith(t().api.url, undefined)("GET", "/v1/openapi.json");
     const create = body.paths["/v1/sandboxes"].post;
-    expect(create.requestBody.content["application/json"].schema).toMatchObject({ type: "object", required: ["template"], properties: { template: { type: "string" } } });
+    expect(create.requestBody.content["application/json"].schema).toMatchObject({
+      type: "object",
+      required: ["template"],
+      properties: { template: { type: "string" } },
+    });
     expect(create.responses["201"].content["application/json"].schema.required).toContain("fork_time_ms");
     expect(create.parameters.map((p: { name: string }) => p.name)).toEqual(["Idempotency-Key"]);
   });

@@ -40,7 +40,11 @@ export class TemplateService {
   /** A demo key registers what the catalog already has (wire contract, section 6). */
   async #catalogOnly(caller: Caller, body: CreateTemplate): Promise<TemplateStatus> {
     const row = await this.#scope(caller).catalogTemplateOfImage(body.image);
-    if (!row) throw new CollimateError("demo_tier_limit", `the demo tier runs catalog images only, and ${body.image} is not one; use a pro key to bake your own`);
+    if (!row)
+      throw new CollimateError(
+        "demo_tier_limit",
+        `the demo tier runs catalog images only, and ${body.image} is not one; use a pro key to bake your own`,
+      );
     return this.#render([row]).then(only);
   }
 
@@ -88,10 +92,12 @@ export class TemplateService {
 
   async #render(rows: readonly Template[]): Promise<TemplateStatus[]> {
     const onNodes = await this.#platform.database.client.nodeSnapshot.findMany({
-      where: { templateId: { in: rows.map((row) => row.id) }, seenAt: { gte: new Date(Date.now() - TELEMETRY_MS) } }, orderBy: { nodeId: "asc" },
+      where: { templateId: { in: rows.map((row) => row.id) }, seenAt: { gte: new Date(Date.now() - TELEMETRY_MS) } },
+      orderBy: { nodeId: "asc" },
     });
     const byTemplate = Map.groupBy(onNodes, (n) => n.templateId);
-    const current = (row: Template): NodeSnapshot[] => (byTemplate.get(row.id) ?? []).filter((n) => row.snapshotId === null || n.snapshotId === row.snapshotId);
+    const current = (row: Template): NodeSnapshot[] =>
+      (byTemplate.get(row.id) ?? []).filter((n) => row.snapshotId === null || n.snapshotId === row.snapshotId);
     return rows.map((row) => renderTemplate(row, current(row)));
   }
 }

@@ -15,7 +15,10 @@ const run = promisify(execFile);
 /** Runs Python with the client installed; made once for each machine. Gives what it printed, as JSON. */
 export async function runPublishedClient(args: readonly string[], apiKey: string, url: string): Promise<unknown> {
   const python = await publishedPython();
-  const { stdout } = await run(python, [...args], { env: { PATH: "/usr/bin:/bin", COLLIMATE_API_KEY: apiKey, COLLIMATE_BASE_URL: url }, timeout: 110_000 });
+  const { stdout } = await run(python, [...args], {
+    env: { PATH: "/usr/bin:/bin", COLLIMATE_API_KEY: apiKey, COLLIMATE_BASE_URL: url },
+    timeout: 110_000,
+  });
   return JSON.parse(stdout);
 }
 

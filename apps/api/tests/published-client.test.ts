@@ -9,7 +9,8 @@ describe(`collimate-rl ${VERSION}`, () => {
   it("does all that a trainer does", async () => {
     t().placement.answer = (operation) =>
       operation.kind === "bake" && operation.request !== null && t().placement.seen.filter((o) => o.kind === "bake").length === 2
-        ? { code: "bake_failed", message: "the ready command gave 3", detail: "last words" } : undefined;
+        ? { code: "bake_failed", message: "the ready command gave 3", detail: "last words" }
+        : undefined;
     const { apiKey } = await t().tenant();
     expect(await runPublishedClient([TRAINER], apiKey, t().api.url)).toMatchObject({
       version: VERSION,
@@ -30,7 +31,11 @@ describe(`collimate-rl ${VERSION}`, () => {
       sandbox: "positional\n",
       rewards: [1, 0],
       delete_unknown: false,
-      bake_failed: { phase: "Failed", error: "the ready command gave 3\nlast words", message: expect.stringContaining("the ready command gave 3") },
+      bake_failed: {
+        phase: "Failed",
+        error: "the ready command gave 3\nlast words",
+        message: expect.stringContaining("the ready command gave 3"),
+      },
       left: 0,
       usage: { live: true },
       template_deleted: { deleted: true },
@@ -45,7 +50,8 @@ describe(`collimate-rl ${VERSION}`, () => {
 
   it("shows a demo key's limits in our words", async () => {
     const { apiKey } = await t().tenant("demo");
-    const script = "import json\nfrom collimate_rl import *\ntry:\n    Template.bake(connect(), name='x', image='registry.test/own', width=1)\nexcept DemoTierLimit as e:\n    print(json.dumps([e.status, str(e)]))";
+    const script =
+      "import json\nfrom collimate_rl import *\ntry:\n    Template.bake(connect(), name='x', image='registry.test/own', width=1)\nexcept DemoTierLimit as e:\n    print(json.dumps([e.status, str(e)]))";
     expect(await runPublishedClient(["-c", script], apiKey, t().api.url)).toEqual([403, expect.stringContaining("registry.test/own")]);
   });
 });
