@@ -57,7 +57,7 @@ describe("the process", () => {
             (response) => response.status,
             () => 0,
           ),
-        { timeout: 15_000 },
+        { interval: 100 },
       )
       .toBe(200);
     await fetch(`http://127.0.0.1:${port}/internal/tenants`, { method: "POST", headers: { authorization: `Bearer ${secret}` } });

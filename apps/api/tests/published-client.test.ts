@@ -46,7 +46,7 @@ describe(`collimate-rl ${VERSION}`, () => {
         seed: { status: 400, code: "invalid_seed" },
       },
     });
-  }, 120_000);
+  }, 300_000);
 
   it("shows a demo key's limits in our words", async () => {
     const { apiKey } = await t().tenant("demo");

@@ -17,7 +17,7 @@ export async function runPublishedClient(args: readonly string[], apiKey: string
   const python = await publishedPython();
   const { stdout } = await run(python, [...args], {
     env: { PATH: "/usr/bin:/bin", COLLIMATE_API_KEY: apiKey, COLLIMATE_BASE_URL: url },
-    timeout: 110_000,
+    timeout: 280_000,
   });
   return JSON.parse(stdout);
 }

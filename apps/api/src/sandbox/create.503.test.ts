@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { apiForFile } from "../../tests/api-under-test.ts";
 import { abandon } from "../operation/abandon.ts";
 
-const t = apiForFile({ holdMs: 400 });
+const t = apiForFile({ holdMs: 2_500 });
 
 async function tenantWithTemplate() {
   const tenant = await t().tenant();

@@ -9,7 +9,7 @@ const body = { name: "swe", image: "registry.test/i@sha256:1", pool: { width: 64
 
 /** Polls as clients do. */
 async function settled(ask: Awaited<ReturnType<ApiUnderTest["tenant"]>>["ask"], id: string) {
-  return expect.poll(async () => (await ask("GET", `/v1/templates/${id}`)).body, { timeout: 5_000 });
+  return expect.poll(async () => (await ask("GET", `/v1/templates/${id}`)).body);
 }
 
 describe("POST /v1/templates", () => {

@@ -40,7 +40,7 @@ describe("a key", () => {
     expect((await ask("GET", "/v1/templates")).status).toBe(200);
     const [row] = await t().database.client.apiKey.findMany({ where: { tenantId } });
     await t().api.services.tenants.revokeKey(row?.id ?? "");
-    await expect.poll(async () => (await ask("GET", "/v1/templates")).status, { timeout: 2_000 }).toBe(401);
+    await expect.poll(async () => (await ask("GET", "/v1/templates")).status).toBe(401);
     const expired = await t().api.services.tenants.createKey(tenantId, "old", new Date(Date.now() - 1));
     expect((await askWith(t().api.url, expired.apiKey)("GET", "/v1/templates")).status).toBe(401);
   });
