@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, open, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CriuError } from "./error.ts";
@@ -128,8 +128,11 @@ function reasonOf(error: unknown): string {
 /** Dumps a sleeping process. Undefined when it worked, else why not. */
 async function tryDump(program: CriuProgram, limitMs: number, directory: string): Promise<string | undefined> {
   const images = await mkdtemp(join(directory, "criu-probe-"));
-  // A session of its own and nothing open from us, as criu wants it.
-  const sleeper = spawn("sleep", ["3600"], { detached: true, stdio: "ignore" });
+  // A session of its own and nothing open from us, as criu wants it: whoever started us may have left files of another
+  // mount namespace open in us, and these are inherited; /dev/null takes their places.
+  const highest = Math.max(2, ...(await readdir("/proc/self/fd")).map(Number));
+  await using nothing = await open("/dev/null", "r+");
+  const sleeper = spawn("sleep", ["3600"], { detached: true, stdio: new Array<number>(highest + 1).fill(nothing.fd) });
   const ended = once(sleeper, "exit");
   try {
     await once(sleeper, "spawn");
