@@ -23,8 +23,10 @@ from typing import Any
 
 def listen(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
+    listener.bind(path + ".new")
     listener.listen(16)
+    # Whoever sees the name can connect.
+    os.rename(path + ".new", path)
     return listener
 
 
