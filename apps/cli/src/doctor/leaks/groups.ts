@@ -6,11 +6,7 @@ import type { Leak } from "./leak.ts";
 import { undeletedSnapshots } from "./rows.ts";
 import type { Scene } from "./scene.ts";
 
-<<<<<<< HEAD
-/** The group of the agent's holders, beside those of its slots. */
-=======
 /** The group that all holders of a node share. */
->>>>>>> cli
 const HOLDERS = "holders";
 
 /** Control groups of this node: every process of a sandbox is in one, below `collimate/<node>` of each hierarchy. */
@@ -67,9 +63,7 @@ async function groupsInUse(scene: Scene): Promise<Map<string, number[]>> {
     const base = join(mount, "collimate", scene.nodeId);
     for (const path of await groupsBelow(base)) {
       const pids = await pidsOf(path);
-      const name = path.slice(base.length + 1);
-      // The agent's holders keep the memory of snapshots: they are its own as long as it runs.
-      if (pids.length > 0 && !(name === HOLDERS && scene.agent !== undefined)) inUse.set(name, pids);
+      if (pids.length > 0) inUse.set(path.slice(base.length + 1), pids);
     }
   }
   return inUse;
