@@ -147,8 +147,7 @@ static void attach(struct slot *s, const struct control *c, int connection)
 	struct control take = {.kind = CONTROL_TAKE};
 	bool handed = target && connection >= 0 && handler_tell(ref_of(target), &take, connection);
 	if (handed) {
-		target->links++;
-		s->links = 0; // the handler that brought it closes its copy and ends
+		target->links++; // and that of the bringer counts until it has ended and its copy is closed
 	}
 	answer(s, handed ? CONTROL_OK : CONTROL_REFUSED);
 }

@@ -15,19 +15,24 @@
 
 // A cell: code that runs in the persistent interpreter. Init gives us our turn; the rest is between us and it.
 
-enum { CELL_ENDED = 1, CELL_SEEDED = 2 };
+enum { CELL_ENDED = 1, CELL_SEEDED = 2, CELL_BEGUN = 4, TURNS_MAX = 3 };
+
+static bool ask_for_turn(struct job *j)
+{
+	struct control c = {.kind = CONTROL_CELL, .language = "python"};
+	return control_send(j->handler->control, &c, -1);
+}
 
 bool cell_start(struct job *j)
 {
 	int out[2], err[2];
-	struct control c = {.kind = CONTROL_CELL, .language = "python"};
 	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
 		return false;
 	j->out = out[0];
 	j->err = err[0];
 	j->cell_out = out[1];
 	j->cell_err = err[1];
-	return control_send(j->handler->control, &c, -1);
+	return ask_for_turn(j);
 }
 
 static bool write_whole(int fd, const void *bytes, size_t length)
@@ -118,9 +123,7 @@ static void go(struct job *j, const struct control *c, int socket)
 		job_ended(j);
 	}
 	close_and_forget(&fds[0]);
-	close_and_forget(&j->cell_out);
-	close_and_forget(&j->cell_err);
-	if (j->phase == JOB_RUNNING)
+	if (j->phase == JOB_RUNNING && j->turns++ == 0)
 		job_started(j);
 }
 
@@ -129,6 +132,13 @@ static void gone(struct job *j, int status)
 	static char text[200];
 	if (j->flags & RESULT_INTERPRETER_LOST)
 		return;
+	// It was dying already, of what an earlier cell had left in it: the next one may have this cell.
+	bool missing = WIFEXITED(status) && WEXITSTATUS(status) == 127;
+	if (!j->begun && !j->stopping && !missing && j->turns < TURNS_MAX) {
+		close_and_forget(&j->cell);
+		if (ask_for_turn(j))
+			return;
+	}
 	j->flags |= RESULT_INTERPRETER_LOST;
 	j->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	j->exit_code = j->signal ? 128 + j->signal : WEXITSTATUS(status);
@@ -181,12 +191,17 @@ void cell_control(struct job *j, const struct control *c, int passed_fd)
 		close(passed_fd);
 }
 
-// From the interpreter: state u8, three bytes of nothing, exit code i32. It may also just be gone.
+// From the interpreter, once when it begins and once at the end: state u8, three bytes of nothing, exit code i32.
+// It may also just be gone.
 void cell_readable(struct job *j)
 {
 	uint8_t bytes[8];
-	ssize_t n = recv(j->cell, bytes, sizeof bytes, MSG_DONTWAIT);
-	if (n == (ssize_t)sizeof bytes && (bytes[0] & CELL_ENDED)) {
+	ssize_t n = recv(j->cell, bytes, sizeof bytes, MSG_DONTWAIT); // a stream, but 8 bytes are sent in one piece
+	if (n == (ssize_t)sizeof bytes && (bytes[0] & CELL_BEGUN)) {
+		j->begun = true;
+		close_and_forget(&j->cell_out);
+		close_and_forget(&j->cell_err);
+	} else if (n == (ssize_t)sizeof bytes && (bytes[0] & CELL_ENDED)) {
 		j->exit_code = (int)(load_u32(bytes + 4) & 0xff);
 		if (bytes[0] & CELL_SEEDED)
 			j->seed_ack = "partial"; // what the interpreter's own generators draw; nothing beyond is proven

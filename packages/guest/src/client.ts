@@ -110,7 +110,9 @@ export class GuestClient {
    * end. Resolves with the number of connections that are open in spite of that; checkpoint only at 0.
    */
   async quiesce(waitMs = 1000): Promise<number> {
-    const reply = await this.#ask(quiesceFields(waitMs), waitMs + REPLY_MS);
+    await using connection = await GuestConnection.open(this.#dial, quiesceFields(waitMs), REPLY_MS);
+    const reply = await connection.reply(waitMs + REPLY_MS);
+    while (await connection.next(REPLY_MS)); // its end: this connection, too, is closed inside
     return reply.u32(Tag.stillConnected);
   }
 

@@ -158,7 +158,9 @@ describe("a time limit", () => {
   });
 
   test("also counts the wait for an earlier cell", async () => {
-    const slow = sandbox.guest.exec({ code: "import time; time.sleep(1)" });
+    const begun = Promise.withResolvers<void>();
+    const slow = sandbox.guest.exec({ code: "import time; print('in'); time.sleep(1)" }, { onStdout: () => begun.resolve() });
+    await begun.promise;
     const queued = await sandbox.guest.exec({ code: "print('never')", timeoutMs: 200 });
     expect(queued).toMatchObject({ timedOut: true, interpreterLost: false });
     expect(queued.stderr.toString()).toContain("waiting for an earlier cell");

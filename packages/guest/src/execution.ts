@@ -61,7 +61,9 @@ export class Execution {
   #connection: GuestConnection;
   #id: string;
   #pid = 0;
-  #detached = Promise.withResolvers<void>();
+  /** Settled once this connection is the exec's: what is sent on an attach before that would be lost. */
+  #ready = Promise.withResolvers<void>();
+  readonly #detached = Promise.withResolvers<void>();
   #detaching = false;
 
   private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, stdin?: StdinPump) {
@@ -79,7 +81,9 @@ export class Execution {
     options.signal?.throwIfAborted();
     const connection = await GuestConnection.open(dial, execFields(request), GREETING_MS);
     const stdin = "stdin" in request && request.stdin ? new StdinPump(request.stdin) : undefined;
-    return new Execution(dial, connection, request.id ?? "", options, stdin);
+    const execution = new Execution(dial, connection, request.id ?? "", options, stdin);
+    execution.#ready.resolve();
+    return execution;
   }
 
   /** Takes over the stream of an exec that was detached, from the first byte that no client has got. */
@@ -103,14 +107,19 @@ export class Execution {
   async kill(signal: number): Promise<void> {
     const number = Buffer.alloc(4);
     number.writeUInt32LE(signal, 0);
-    await this.#connection.send(Frame.signal, number);
+    await this.#send(Frame.signal, number);
   }
 
-  /** Lets the command run on without us. Resolves once every byte sent until then was handled. */
+  /** Lets the command run on without us. Resolves once every byte sent until then was handled, or it has ended. */
   async detach(): Promise<void> {
     this.#detaching = true;
-    await this.#connection.send(Frame.detach);
+    await this.#send(Frame.detach);
     await this.#detached.promise;
+  }
+
+  async #send(type: number, payload?: Uint8Array): Promise<void> {
+    await Promise.race([this.#ready.promise, this.result]);
+    await this.#connection.send(type, payload);
   }
 
   async #run(): Promise<ExecResult> {
@@ -127,15 +136,13 @@ export class Execution {
           return await new Promise<never>(() => undefined);
         }
         if (!reconnect) throw this.#killed();
+        this.#ready = Promise.withResolvers<void>();
         await reconnect();
         signal?.throwIfAborted();
         await this.#attachAgain();
       }
-    } catch (error) {
-      this.#detached.reject(error);
-      this.#detached.promise.catch(() => undefined);
-      throw error;
     } finally {
+      this.#detached.resolve();
       signal?.removeEventListener("abort", abort);
       await this.#connection[Symbol.asyncDispose]();
     }
@@ -185,6 +192,7 @@ export class Execution {
         const fields = new Fields(frame.payload);
         this.#sink.expectOffsets(fields.u64(Tag.stdoutOffset), fields.u64(Tag.stderrOffset));
         this.#stdin?.run(connection, fields.u64(Tag.stdinOffset));
+        this.#ready.resolve();
         return undefined;
       }
       case Frame.stdout:

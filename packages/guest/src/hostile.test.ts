@@ -66,7 +66,7 @@ describe("what a client may send", () => {
 
   test("a request over 33 MiB is refused while it is on its way", async () => {
     const part = encodeFrame(Frame.requestPart, Buffer.alloc(FRAME_PAYLOAD_MAX));
-    await expect(speak(Buffer.concat(Array.from({ length: 140 }, () => part))).then(failureIn)).resolves.toMatch(/too_large|^$/);
+    expect(failureIn(await speak(Buffer.concat(Array.from({ length: 140 }, () => part))))).toBe("too_large");
   });
 
   test("a client that says nothing holds up nobody", async () => {
@@ -138,7 +138,7 @@ describe("a hardened sandbox", () => {
 
   test("has few capabilities and cannot gain any", async () => {
     const status = await sandbox.sh("grep -E 'Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status");
-    expect(status.replaceAll("\t", " ")).toBe("CapPrm: 00000000a00405eb\nCapEff: 00000000a00405eb\nCapBnd: 00000000a00405eb\nNoNewPrivs: 1\nSeccomp: 2\n");
+    expect(status.replaceAll("\t", " ")).toBe("CapPrm: 00000000a00405fb\nCapEff: 00000000a00405fb\nCapBnd: 00000000a00405fb\nNoNewPrivs: 1\nSeccomp: 2\n");
   });
 
   test("runs commands, cells, threads and identity as before", async () => {

@@ -5,7 +5,7 @@ import socket
 import struct
 
 TAG_CODE, TAG_ENV, TAG_CWD, TAG_SEED = 12, 14, 15, 20
-ENDED, SEEDED = 1, 2
+ENDED, SEEDED, BEGUN = 1, 2, 4
 KERNEL_PID = os.getpid()
 
 control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, 3)
@@ -66,6 +66,7 @@ class Turn:
         point_output_at(fds[1], fds[2])
         os.close(fds[1])
         os.close(fds[2])
+        self.answer(0, BEGUN)
         return fields
 
     def answer(self, code, state):
