@@ -152,6 +152,7 @@ int main(int argc, char **argv)
 		dprintf(STDERR_FILENO, "collimate-init: must be PID 1 of a PID namespace of its own\n");
 		return 64;
 	}
+	setsid(); // a session that began outside could not be checkpointed
 	prepare_signals();
 	if (hardened && !harden())
 		refuse_to_start("cannot harden");

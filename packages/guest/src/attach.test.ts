@@ -76,7 +76,7 @@ test("output that nobody fetches holds the command back at 1 MiB, not the memory
 });
 
 test("a result waits for the client that attaches, once", async () => {
-  const first = await sandbox.guest.start({ id: "waits", shell: "echo kept; exit 3" }, {});
+  const first = await sandbox.guest.start({ id: "waits", shell: "sleep 0.2; echo kept; exit 3" }, {});
   await first.detach();
   await until(async () => (await sandbox.sh("pgrep -f 'echo [k]ept' || true")) === "");
   const result = await (await sandbox.guest.attach("waits")).result;
