@@ -142,7 +142,7 @@ static void read_request(struct handler *h)
 			handler_fail(h, "too_slow", "the request did not arrive within 10 s");
 		poll(p, 2, (int)left);
 		if (p[1].revents)
-			_exit(0); // a checkpoint is coming, or init is gone
+			handler_fail(h, "interrupted", "a checkpoint came before the operation began; nothing was done");
 		if (p[0].revents)
 			inbox_fill(&h->in, h->connection);
 	}

@@ -186,6 +186,7 @@ void job_loop(struct job *j)
 		fcntl(j->out, F_SETFL, O_NONBLOCK);
 	if (j->err >= 0)
 		fcntl(j->err, F_SETFL, O_NONBLOCK);
+	client_go_on(j); // what came in one piece with the request
 	while (advance(j)) {
 		struct pollfd p[AT_ALL];
 		wait_for_events(j, p);

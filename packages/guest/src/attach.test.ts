@@ -66,13 +66,12 @@ test("a quiesce lets go of every connection, and clients go on where they were",
 });
 
 test("output that nobody fetches holds the command back at 1 MiB, not the memory", async () => {
-  const first = await sandbox.guest.start({ id: "full", shell: `${numbers(8)}; echo done > /tmp/guest-full` }, {});
+  const first = await sandbox.guest.start({ id: "full", shell: `${numbers(8)}; echo done > /dev/shm/full` }, {});
   await first.detach();
-  await sandbox.sh("sleep 0.5; ! test -e /tmp/guest-full");
+  await sandbox.sh("sleep 0.5; ! test -e /dev/shm/full");
   const second = await sandbox.guest.attach("full");
   const result = await second.result;
   expect(result.exitCode).toBe(0);
-  await sandbox.sh("rm /tmp/guest-full");
 });
 
 test("a result waits for the client that attaches, once", async () => {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { randomUUID } from "node:crypto";
 import { GuestError, protocolError } from "./errors.ts";
 import { GuestConnection } from "./connection.ts";
 import type { Dial } from "./connection.ts";
@@ -57,31 +58,35 @@ export class Execution {
   readonly #dial: Dial;
   readonly #options: ExecOptions;
   readonly #sink: OutputSink;
-  readonly #stdin: StdinPump | undefined;
+  /** What was asked, for an exec that this client began. */
+  readonly #begun: { fields: Buffer; stdin?: StdinPump } | undefined;
   #connection: GuestConnection;
-  #id: string;
+  readonly id: string;
   #pid = 0;
   /** Settled once this connection is the exec's: what is sent on an attach before that would be lost. */
   #ready = Promise.withResolvers<void>();
+  #refused = false;
   readonly #detached = Promise.withResolvers<void>();
   #detaching = false;
 
-  private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, stdin?: StdinPump) {
+  private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, begun?: { fields: Buffer; stdin?: StdinPump }) {
     this.#dial = dial;
     this.#connection = connection;
-    this.#id = id;
+    this.id = id;
     this.#options = options;
     this.#sink = new OutputSink(options);
-    this.#stdin = stdin;
+    this.#begun = begun;
     this.result = this.#run();
     this.result.catch(() => undefined); // the caller may look at it later
   }
 
   static async start(dial: Dial, request: ExecRequest, options: ExecOptions): Promise<Execution> {
     options.signal?.throwIfAborted();
-    const connection = await GuestConnection.open(dial, execFields(request), GREETING_MS);
+    const id = request.id ?? `exec-${randomUUID()}`;
+    const fields = execFields({ ...request, id });
+    const connection = await GuestConnection.open(dial, fields, GREETING_MS);
     const stdin = "stdin" in request && request.stdin ? new StdinPump(request.stdin) : undefined;
-    const execution = new Execution(dial, connection, request.id ?? "", options, stdin);
+    const execution = new Execution(dial, connection, id, options, { fields, stdin });
     execution.#ready.resolve();
     return execution;
   }
@@ -91,11 +96,6 @@ export class Execution {
     options.signal?.throwIfAborted();
     const connection = await GuestConnection.open(dial, attachFields(id), GREETING_MS);
     return new Execution(dial, connection, id, options);
-  }
-
-  /** The exec's id; for one that init has named, known once the first frame is here. */
-  get id(): string {
-    return this.#id;
   }
 
   /** Process id inside the sandbox; 0 before it started. */
@@ -139,7 +139,7 @@ export class Execution {
         this.#ready = Promise.withResolvers<void>();
         await reconnect();
         signal?.throwIfAborted();
-        await this.#attachAgain();
+        await this.#connectAgain();
       }
     } finally {
       this.#detached.resolve();
@@ -152,12 +152,12 @@ export class Execution {
     return new GuestError("process_killed", "The sandbox process that ran this exec was killed before it could report", { cause });
   }
 
-  async #attachAgain(): Promise<void> {
-    try {
-      this.#connection = await GuestConnection.open(this.#dial, attachFields(this.#id), GREETING_MS);
-    } catch (error) {
-      throw error instanceof GuestError && error.code === "no_such_exec" ? this.#killed(error) : error;
-    }
+  /** To the running exec; or, when init has said that it never began, to a new try. */
+  async #connectAgain(): Promise<void> {
+    const fields = this.#refused ? this.#begun?.fields : undefined;
+    if (fields) this.#ready.resolve();
+    this.#refused = false;
+    this.#connection = await GuestConnection.open(this.#dial, fields ?? attachFields(this.id), GREETING_MS);
   }
 
   /** Handles frames until the result (returned) or the end of the connection (undefined). */
@@ -175,7 +175,10 @@ export class Execution {
     try {
       return await connection.next();
     } catch (error) {
-      throw error instanceof GuestError && error.code === "no_such_exec" && this.#pid ? this.#killed(error) : error;
+      if (!(error instanceof GuestError) || !this.#begun) throw error;
+      this.#refused = error.code === "interrupted" && this.#options.reconnect !== undefined;
+      if (this.#refused) return undefined;
+      throw error.code === "no_such_exec" ? this.#killed(error) : error;
     }
   }
 
@@ -183,15 +186,14 @@ export class Execution {
     switch (frame.type) {
       case Frame.started: {
         const fields = new Fields(frame.payload);
-        this.#id = fields.text(Tag.execId);
         this.#pid = fields.u32(Tag.pid);
-        this.#stdin?.run(connection, 0);
+        this.#begun?.stdin?.run(connection, 0);
         return undefined;
       }
       case Frame.attached: {
         const fields = new Fields(frame.payload);
         this.#sink.expectOffsets(fields.u64(Tag.stdoutOffset), fields.u64(Tag.stderrOffset));
-        this.#stdin?.run(connection, fields.u64(Tag.stdinOffset));
+        this.#begun?.stdin?.run(connection, fields.u64(Tag.stdinOffset));
         this.#ready.resolve();
         return undefined;
       }
