@@ -87,6 +87,7 @@ test("two execs cannot have one id", async () => {
   const first = await sandbox.guest.start({ id: "twice", shell: "sleep 0.3" });
   await expect(sandbox.guest.exec({ id: "twice", shell: "true" })).rejects.toMatchObject({ code: "exec_exists" });
   expect((await first.result).exitCode).toBe(0);
+  await until(async () => (await sandbox.guest.ping()).execsRunning === 0);
   expect((await sandbox.guest.exec({ id: "twice", shell: "true" })).exitCode).toBe(0);
 });
 

@@ -64,3 +64,26 @@ test("a command knows its seed, and nobody claims that it was applied", async ()
   expect(result.stdout.toString()).toBe(`${"01".repeat(32)}\n`);
   expect(result.seedAck).toBe("off");
 });
+
+test("numpy: every kept generator is re-seeded, and a seed repeats even for what the cell itself imports", async (context) => {
+  if ((await sandbox.guest.exec({ argv: ["python3", "-c", "import numpy"] })).exitCode !== 0) return context.skip();
+  const seed = Buffer.alloc(32, 9);
+  const late = "import numpy; print(numpy.random.random(), numpy.random.default_rng is not None)";
+  const fresh = async (): Promise<string> => {
+    await using other = await TestSandbox.start();
+    return (await other.guest.exec({ code: late, seed })).stdout.toString();
+  };
+  const first = await fresh();
+  expect(first).toMatch(/^0\.\d+ True\n$/);
+  expect(await fresh()).toBe(first);
+
+  const set = "import numpy as np; np.random.seed(1); g = np.random.default_rng(1); r = np.random.RandomState(1); p = np.random.Generator(np.random.PCG64DXSM(1))";
+  const draw = "print(np.random.random(), g.random(), r.random(), p.random())";
+  await sandbox.py(set);
+  const before = (await sandbox.py(draw)).trim().split(" ");
+  await sandbox.py(set);
+  await sandbox.guest.identity(identity(20));
+  const after = (await sandbox.py(draw)).trim().split(" ");
+  expect(after).toHaveLength(4);
+  after.forEach((value, i) => expect(value).not.toBe(before[i]));
+});

@@ -18,7 +18,7 @@ export function setup(): void {
   execFileSync("gcc", ["-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", "-o", join(built, "netns-proxy"), join(here, "netns-proxy.c")], { stdio: "inherit" });
 }
 
-const clean = { PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", HOME: "/root", LANG: "C.UTF-8" };
+const clean = { PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", HOME: "/root", LANG: "C.UTF-8", ...(process.env.PYTHONPATH ? { PYTHONPATH: process.env.PYTHONPATH } : {}) };
 const namespaces = ["--fork", "--kill-child", "--pid", "--net", "--uts", "--ipc", "--mount"];
 
 /** A real init as PID 1 of real namespaces, and the way in that an agent has. */

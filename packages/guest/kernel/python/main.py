@@ -85,12 +85,10 @@ class Kernel:
         self.null = os.open("/dev/null", os.O_RDWR)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def prepare_randomness(self, turn, seed):
+    def reseed_once(self, turn, seed):
         if turn.generation != self.generation:
             self.generation = turn.generation
             reseed_after_restore(Entropy(seed, turn.entropy))
-        if seed is not None:
-            apply_seed(seed)
 
     def run(self, turn, fields):
         values = dict(fields)
@@ -107,10 +105,13 @@ class Kernel:
         except OSError as error:
             os.write(2, b"collimate: cannot enter %s: %s\n" % (cwd, error.strerror.encode()))
             return 126, 0
-        self.prepare_randomness(turn, seed)
+        self.reseed_once(turn, seed)
+        cell_seed = CellSeed(seed) if seed is not None else None
         code = self.run_interruptible(source, "<cell %d>" % self.cells)
+        if cell_seed is not None:
+            cell_seed.close()
         surroundings.restore()
-        return code, SEEDED if seed is not None else 0
+        return code, SEEDED if cell_seed is not None else 0
 
     def run_interruptible(self, source, name):
         main_file = SourceForChildren(source)

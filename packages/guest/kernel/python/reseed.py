@@ -66,15 +66,3 @@ def reseed_after_restore(entropy):
         sys.modules["tempfile"]._name_sequence = None
     if "ssl" in sys.modules:
         _attempt(sys.modules["ssl"].RAND_add, entropy.key(b"ssl"), 32.0)
-
-
-def apply_seed(seed):
-    """The module-level generators start from the seed itself, so that any sandbox with this seed draws alike."""
-    number = int.from_bytes(seed, "big")
-    import random
-
-    random.seed(number)
-    if "numpy.random" in sys.modules:
-        _attempt(sys.modules["numpy.random"].seed, [int.from_bytes(seed[i : i + 4], "big") for i in range(0, 32, 4)])
-    if "torch" in sys.modules:
-        _attempt(sys.modules["torch"].manual_seed, number % 2**63)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The four files of this folder are one program, joined by build.sh and run inside the sandbox by its own Python (3.7
+# The files of this folder are one program, joined by build.sh and run inside the sandbox by its own Python (3.7
 # or newer). Nothing of it may show in the user's namespace, and it may import only what is cheap.
 import io
 import os
