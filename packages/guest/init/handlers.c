@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "handler.h"
 #include "kernels.h"
+#include "protocol.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -59,7 +60,7 @@ static struct slot *free_slot(void)
 
 bool handlers_full(void)
 {
-	return connected_count() >= CONNECTED_MAX || !free_slot();
+	return connected_count() >= CONNECTED_MAX || !free_slot() || kernels_sweeping();
 }
 
 __attribute__((noreturn)) static void become_handler(int connection, int control)
@@ -72,12 +73,24 @@ __attribute__((noreturn)) static void become_handler(int connection, int control
 	handler_run(3, 4);
 }
 
+// The one thing that init says itself: a sandbox that has used up its processes cannot serve anybody.
+static void refuse(int connection)
+{
+	uint8_t bytes[128];
+	struct tlv_writer w = {.data = bytes, .capacity = sizeof bytes};
+	tlv_put_text(&w, TAG_FAILURE_CODE, "spawn_failed");
+	tlv_put_text(&w, TAG_MESSAGE, "the sandbox can make no more processes or pipes");
+	frame_send(connection, FRAME_FAILURE, w.data, w.length);
+}
+
 void handlers_start(int connection, int listener)
 {
 	int pair[2];
 	struct slot *s = free_slot();
-	if (!s || !control_pair(pair))
+	if (!s || !control_pair(pair)) {
+		refuse(connection);
 		return;
+	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(listener);
@@ -85,6 +98,7 @@ void handlers_start(int connection, int listener)
 	}
 	close(pair[1]);
 	if (pid < 0) {
+		refuse(connection);
 		close(pair[0]);
 		return;
 	}

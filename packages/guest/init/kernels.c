@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BEFORE_MAX = 512, KERNELS = KERNEL_LANGUAGES };
+enum { KERNELS = KERNEL_LANGUAGES, BEFORE_MAX = 2048, OWN_MAX = HANDLERS_MAX + 2 * KERNELS };
 
 struct kernel {
 	pid_t pid; // 0: none is running
@@ -38,11 +38,11 @@ static struct sweeper {
 	pid_t pid;
 	struct handler_ref handler;
 	struct kernel *kernel;
-} sweepers[KERNELS * 2];
+} sweepers[KERNELS];
 
 static struct sweeper *sweeper_of(const struct kernel *k)
 {
-	for (struct sweeper *s = sweepers; s < sweepers + KERNELS * 2; s++)
+	for (struct sweeper *s = sweepers; s < sweepers + KERNELS; s++)
 		if (s->pid && s->kernel == k)
 			return s;
 	return NULL;
@@ -119,13 +119,28 @@ static bool start(struct kernel *k, const struct kernel_source *source)
 
 // ---- turns
 
+// All that is ours: what a sweep below init must not touch.
+static size_t own_processes(pid_t *pids)
+{
+	size_t count = handlers_pids(pids, HANDLERS_MAX);
+	for (int i = 0; i < KERNELS; i++)
+		pids[count++] = kernels[i].pid;
+	for (int i = 0; i < KERNELS; i++)
+		pids[count++] = sweepers[i].pid;
+	return count;
+}
+
+// What the interpreter has running or has orphaned already when a cell begins.
 static void remember_processes(struct kernel *k)
 {
+	static pid_t own[OWN_MAX];
 	struct process *all;
 	size_t count = tree_scan(&all);
+	tree_choose(all, count, k->pid, (struct pid_list){0});
+	tree_choose(all, count, 1, (struct pid_list){own, own_processes(own)});
 	k->before_count = 0;
 	for (size_t i = 0; i < count && k->before_count < BEFORE_MAX; i++)
-		if (all[i].pid != k->pid)
+		if (all[i].chosen)
 			k->before[k->before_count++] = all[i].pid;
 }
 
@@ -172,6 +187,8 @@ static void next_turn(struct kernel *k)
 		if (queue[i].kernel != k - kernels)
 			continue;
 		struct handler_ref handler = queue[i].handler;
+		if (!k->pid && kernels_sweeping())
+			return;
 		if (!k->pid && !start(k, &kernel_sources[k - kernels])) {
 			unqueue(i--);
 			tell(handler, CONTROL_REFUSED, 0);
@@ -227,16 +244,12 @@ void kernels_forget(struct handler_ref handler)
 // when the process between has ended, a child of init that init did not start.
 __attribute__((noreturn)) static void sweep(const struct kernel *k)
 {
-	static pid_t spared[BEFORE_MAX + HANDLERS_MAX + KERNELS * 3 + 1];
+	static pid_t spared[BEFORE_MAX + OWN_MAX + 1];
 	size_t count = k->before_count;
 	memcpy(spared, k->before, count * sizeof *spared);
 	if (k->pid)
 		tree_kill(k->pid, (struct pid_list){spared, count}, NULL, NULL);
-	count += handlers_pids(spared + count, HANDLERS_MAX);
-	for (int i = 0; i < KERNELS; i++)
-		spared[count++] = kernels[i].pid;
-	for (int i = 0; i < KERNELS * 2; i++)
-		spared[count++] = sweepers[i].pid;
+	count += own_processes(spared + count);
 	spared[count++] = getpid();
 	tree_kill(1, (struct pid_list){spared, count}, NULL, NULL);
 	_exit(0);
@@ -248,9 +261,9 @@ void kernels_sweep(struct handler_ref handler)
 	while (k < kernels + KERNELS && !same(k->current, handler))
 		k++;
 	struct sweeper *s = sweepers;
-	while (s < sweepers + KERNELS * 2 && s->pid)
+	while (s < sweepers + KERNELS && s->pid)
 		s++;
-	bool possible = k < kernels + KERNELS && s < sweepers + KERNELS * 2;
+	bool possible = k < kernels + KERNELS && s < sweepers + KERNELS && !kernels_sweeping();
 	pid_t pid = possible ? fork() : -1;
 	if (pid == 0)
 		sweep(k);
@@ -263,9 +276,17 @@ void kernels_sweep(struct handler_ref handler)
 	tell(handler, CONTROL_CELL_SWEPT, 0);
 }
 
+bool kernels_sweeping(void)
+{
+	for (struct sweeper *s = sweepers; s < sweepers + KERNELS; s++)
+		if (s->pid)
+			return true;
+	return false;
+}
+
 static bool sweeper_reaped(pid_t pid)
 {
-	for (struct sweeper *s = sweepers; s < sweepers + KERNELS * 2; s++)
+	for (struct sweeper *s = sweepers; s < sweepers + KERNELS; s++)
 		if (s->pid == pid) {
 			tell(s->handler, CONTROL_CELL_SWEPT, 0);
 			s->kernel->held = false;

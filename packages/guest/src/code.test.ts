@@ -223,3 +223,16 @@ test("kill -9 -1 inside kills interpreter and handlers, not init", async () => {
   expect(await sandbox.sh("echo fine")).toBe("fine\n");
   expect(await sandbox.py("print('lost' in globals())")).toBe("False\n");
 });
+
+test("the end of a cell that ran too long spares commands that begin in the same moment", async () => {
+  const cells = sandbox.guest.exec({ code: "import subprocess, time\nfor _ in range(20): subprocess.Popen(['sleep', '317.1'])\ntime.sleep(60)", timeoutMs: 300 });
+  const commands: Promise<number>[] = [];
+  let over = false;
+  void cells.then(() => (over = true));
+  while (!over) {
+    commands.push(sandbox.guest.exec({ shell: "sleep 0.05" }).then(({ exitCode }) => exitCode));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect((await cells).timedOut).toBe(true);
+  expect(new Set(await Promise.all(commands))).toEqual(new Set([0]));
+});

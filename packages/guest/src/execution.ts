@@ -13,6 +13,15 @@ import { StdinPump } from "./stdin.ts";
 import { Fields } from "./tlv.ts";
 
 const GREETING_MS = 10_000;
+/** How long after its time limit an exec may still be silent, in ms, before its handler counts as stuck. */
+const LIMIT_SLACK_MS = 15_000;
+
+/** What was asked, for an exec that this client began. */
+interface Begun {
+  fields: Buffer;
+  stdin?: StdinPump;
+  silenceMs?: number;
+}
 
 /** How a command or a cell ended. Times out, gets killed, exits non-zero: all of these are results, not errors. */
 export interface ExecResult {
@@ -58,8 +67,7 @@ export class Execution {
   readonly #dial: Dial;
   readonly #options: ExecOptions;
   readonly #sink: OutputSink;
-  /** What was asked, for an exec that this client began. */
-  readonly #begun: { fields: Buffer; stdin?: StdinPump } | undefined;
+  readonly #begun: Begun | undefined;
   #connection: GuestConnection;
   readonly id: string;
   #pid = 0;
@@ -69,7 +77,7 @@ export class Execution {
   readonly #detached = Promise.withResolvers<void>();
   #detaching = false;
 
-  private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, begun?: { fields: Buffer; stdin?: StdinPump }) {
+  private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, begun?: Begun) {
     this.#dial = dial;
     this.#connection = connection;
     this.id = id;
@@ -86,7 +94,7 @@ export class Execution {
     const fields = execFields({ ...request, id });
     const connection = await GuestConnection.open(dial, fields, GREETING_MS);
     const stdin = "stdin" in request && request.stdin ? new StdinPump(request.stdin) : undefined;
-    const execution = new Execution(dial, connection, id, options, { fields, stdin });
+    const execution = new Execution(dial, connection, id, options, { fields, stdin, silenceMs: request.timeoutMs ? request.timeoutMs + LIMIT_SLACK_MS : undefined });
     execution.#ready.resolve();
     return execution;
   }
@@ -173,7 +181,7 @@ export class Execution {
 
   async #next(connection: GuestConnection): Promise<GuestFrame | undefined> {
     try {
-      return await connection.next();
+      return await connection.next(this.#begun?.silenceMs);
     } catch (error) {
       if (!(error instanceof GuestError) || !this.#begun) throw error;
       this.#refused = error.code === "interrupted" && this.#options.reconnect !== undefined;
