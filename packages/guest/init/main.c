@@ -136,7 +136,7 @@ static void loop(int listener)
 		for (size_t i = 0; i < handlers; i++)
 			if (polls[1 + kernels + i].revents)
 				handlers_event(refs[i]);
-		if (polls[0].revents)
+		if (polls[0].revents && !handlers_full()) // asked again: the events before may have begun a sweep
 			accept_one(listener);
 	}
 }
