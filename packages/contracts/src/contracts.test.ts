@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 import {
-  API_KEY, CollimateError, errorBody, ERRORS, execRequestSchema, idSchema, newId, next, SANDBOX_MACHINE, sandboxStateSchema, sources, TEMPLATE_MACHINE, TIER_LIMITS,
+  API_KEY, CollimateError, errorBody, ERRORS, execRequestSchema, idSchema, newId, next, SANDBOX_MACHINE, sandboxStateSchema, sources, target, TEMPLATE_MACHINE, TIER_LIMITS,
 } from "./index.ts";
 
 describe("errors", () => {
@@ -37,6 +37,10 @@ describe("state machines", () => {
     expect(() => next(SANDBOX_MACHINE, "deleted", "resume")).toThrowError(/resume while deleted/);
     expect(next(SANDBOX_MACHINE, "running", "suspend")).toBe("suspending");
     expect(sources(TEMPLATE_MACHINE, "live")).toContain("Distributing");
+  });
+  it("have one target for each event, so that a compare-and-set can be written in one step", () => {
+    for (const { event, to } of SANDBOX_MACHINE) expect(target(SANDBOX_MACHINE, event)).toBe(to);
+    for (const { event, to } of TEMPLATE_MACHINE) expect(target(TEMPLATE_MACHINE, event)).toBe(to);
   });
   it("lead out of every state but deleted", () => {
     for (const state of sandboxStateSchema.options) expect(SANDBOX_MACHINE.some((t) => t.from.includes(state))).toBe(state !== "deleted");

@@ -44,9 +44,11 @@ export const ERRORS = {
   draining: { status: 503, retryable: true, hint: "This node takes no new work; try again." },
   session_bringup_failed: { status: 503, retryable: true, hint: "Nothing was made. Try again." },
   operation_timeout: { status: 504, retryable: true, hint: "The operation goes on; ask for it again by its id." },
+  not_implemented: { status: 501, retryable: false, hint: "This server does not have it yet." },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of a constant; Object.keys forgets them
 export const errorCodeSchema = z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]);
 
 /** What travels between services when something failed. `detail` is for operators: log tails, cut and without secrets. */

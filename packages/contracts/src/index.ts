@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+export * from "./agent-stream.ts";
 export * from "./errors.ts";
 export * from "./exec.ts";
 export * from "./identity.ts";

@@ -23,20 +23,33 @@ export function sources<S extends string, E extends string>(table: readonly Tran
 }
 
 export type SandboxEvent =
-  | "place" | "start" | "ran" | "suspend" | "suspended" | "resume" | "resumed" | "delete" | "deleted" | "fail";
+  | "place" | "unplace" | "start" | "ran" | "suspend" | "suspended" | "kept" | "resume" | "resumed" | "put_back" | "delete" | "deleted" | "fail";
 
 export const SANDBOX_MACHINE: readonly Transition<SandboxState, SandboxEvent>[] = [
   { from: ["requested"], event: "place", to: "placing" },
+  // Its node was lost or refused before it ran: it may be placed on another.
+  { from: ["placing", "starting"], event: "unplace", to: "requested" },
   { from: ["placing", "requested"], event: "start", to: "starting" },
   { from: ["starting", "placing"], event: "ran", to: "running" },
   { from: ["running"], event: "suspend", to: "suspending" },
   { from: ["suspending"], event: "suspended", to: "suspended" },
+  // The suspend failed; it runs on.
+  { from: ["suspending"], event: "kept", to: "running" },
   { from: ["suspended"], event: "resume", to: "resuming" },
   { from: ["resuming"], event: "resumed", to: "running" },
+  // The resume failed; its snapshot is still there.
+  { from: ["resuming"], event: "put_back", to: "suspended" },
   { from: ["requested", "placing", "starting", "running", "suspending", "suspended", "resuming", "failed"], event: "delete", to: "deleting" },
   { from: ["deleting"], event: "deleted", to: "deleted" },
   { from: ["requested", "placing", "starting", "running", "suspending", "suspended", "resuming"], event: "fail", to: "failed" },
 ];
+
+/** Where `event` leads, from wherever it is possible. */
+export function target<S extends string, E extends string>(table: readonly Transition<S, E>[], event: E): S {
+  const row = table.find((t) => t.event === event);
+  if (!row) throw new CollimateError("internal", `no transition is called ${event}`);
+  return row.to;
+}
 
 /** States in which a sandbox's meter runs. */
 export const METERED_STATES: readonly SandboxState[] = ["running", "suspending"];

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+import { z } from "zod";
+
+import { hostErrorCodes } from "./errors.ts";
+
+/**
+ * A process by its pid (host's view) and the clock tick after boot at which it started: field 22 of /proc/PID/stat.
+ * Together they never mean another process, whatever becomes of the pid.
+ */
+export const processRef = z.object({ pid: z.int().positive(), startTime: z.int().positive() });
+export type ProcessRef = z.infer<typeof processRef>;
+
+const absolutePath = z.string().regex(/^\/[^\0]*$/, "must be an absolute path");
+const slot = z.int().min(0).max(65519);
+
+/** A directory name below `base`. */
+const innerPath = z.string().regex(/^[A-Za-z0-9._-][A-Za-z0-9._/-]*$/, "must be a relative path of plain characters");
+
+export const overlayRequest = z.object({
+  /** Its user namespace gives the idmap: `createUserns` comes first. */
+  slot,
+  /** An existing directory of the agent's mount namespace. */
+  target: absolutePath,
+  /** Layers of in-namespace ids, top to bottom. */
+  lower: z.array(absolutePath).min(1).max(400),
+  /** The directory that holds `upper` and `work`, both empty and owned by uid 0. */
+  base: absolutePath,
+  upper: innerPath.default("upper"),
+  work: innerPath.default("work"),
+  /** No syncing at all, also not at unmount. For layers that a host crash may lose. */
+  volatile: z.boolean().default(false),
+  /** Hard links survive copy-up, and lower files that are in use elsewhere as upper are refused. */
+  index: z.boolean().default(false),
+  /** File handles, which inotify needs to survive a checkpoint. Needs `index`. */
+  nfsExport: z.boolean().default(false),
+  /** Directories of lower layers can be renamed (otherwise rename(2) says EXDEV). */
+  redirectDir: z.boolean().default(false),
+});
+export type OverlayRequest = z.input<typeof overlayRequest>;
+
+const environment = z.record(z.string().regex(/^[^=\0]+$/), z.string());
+
+export const bootRequest = z.object({
+  slot,
+  /** A mounted overlay with /proc, /dev/null and the program in it. */
+  root: absolutePath,
+  /** cgroup.procs files that the first process enters before its cgroup namespace is made. */
+  cgroups: z.array(absolutePath).max(16).default([]),
+  /** The program (absolute, inside) and its arguments. */
+  argv: z.array(z.string()).min(1).max(256),
+  env: environment.default({}),
+  hostname: z.string().min(1).max(64).default("sandbox"),
+  /** Addresses for the loopback device, as `10.0.0.2/32`. */
+  addrs: z.array(z.string()).max(8).default([]),
+});
+export type BootRequest = z.input<typeof bootRequest>;
+
+export const failedAnswer = z.object({
+  id: z.int(),
+  ok: z.literal(false),
+  code: z.enum(hostErrorCodes),
+  errno: z.string().optional(),
+  error: z.string(),
+});
+export const okAnswer = z.looseObject({ id: z.int(), ok: z.literal(true) });
+export const exitEvent = z.object({ event: z.literal("exit"), key: z.string(), pid: z.int() });
+/** Any line that the daemon writes to a control connection. */
+export const daemonLine = z.union([okAnswer, failedAnswer, exitEvent]);
+export type DaemonLine = z.infer<typeof daemonLine>;
+
+export const createdResult = z.object({ created: z.boolean() });
+export const droppedResult = z.object({ dropped: z.boolean() });
+export const umountResult = z.object({ was_mounted: z.boolean() });
+export const bootResult = z
+  .object({ pid: z.int().positive(), start_time: z.int().positive() })
+  .transform((result): ProcessRef => ({ pid: result.pid, startTime: result.start_time }));
+export const killResult = z.object({ sent: z.boolean() });
+export const emptyResult = z.object({});
+export const listResult = z.object({
+  slots: z.array(z.int()),
+  watches: z.array(z.object({ key: z.string(), pid: z.int() })),
+});
+export const statResult = z.object({
+  pid: z.int(),
+  connections: z.int(),
+  dials: z.int(),
+  workers: z.int(),
+  slots: z.int(),
+  watches: z.int(),
+});
+
+export const dialAnswer = z.union([
+  z.object({ ok: z.literal(true) }),
+  z.object({ ok: z.literal(false), code: z.enum(hostErrorCodes), errno: z.string().optional(), error: z.string() }),
+]);
+
+/** The first line of hostd's standard output. */
+export const readyLine = z.object({ ready: z.literal(true), pid: z.int().positive() });

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { describe, expect, test, vi } from "vitest";
+
+import { Hostd, HostClient } from "../src/index.ts";
+import { hostdBinary } from "./build-programs.ts";
+import { booted, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
+
+async function sendRaw(socketPath: string, bytes: string | Buffer): Promise<string> {
+  const socket = connect(socketPath);
+  socket.on("error", () => {}); // a reset while still sending is part of the test
+  socket.write(bytes);
+  return text(socket).catch(() => "reset");
+}
+
+describe("the control connection", () => {
+  test.each([
+    ["no JSON", "rubbish\n"],
+    ["no object", "[1,2]\n"],
+    ["no id", '{"op":"stat"}\n'],
+    ["a name twice", '{"id":1,"id":2,"op":"stat"}\n'],
+    ["no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d, 0x0a])],
+    ["depth", `${"[".repeat(60_000)}\n`],
+  ])("answers a line with %s by an error and hangs up", async (_, line) => {
+    await withHost(async (host) => {
+      expect(await sendRaw(host.hostd.socket, line)).toMatch(/^\{"id":0,"ok":false,"code":"bad_request".*\}\n$/);
+      await host.hostd.client.stat(); // others are served on
+    });
+  });
+
+  test("hangs up on a line of more than 64 KiB", async () => {
+    await withHost(async (host) => {
+      expect(await sendRaw(host.hostd.socket, "x".repeat(200_000))).toMatch(/^(reset)?$/);
+      await host.hostd.client.stat();
+    });
+  });
+
+  test("answers an unknown operation or field by an error and goes on", async () => {
+    await withHost(async (host) => {
+      const socket = connect(host.hostd.socket);
+      socket.write('{"id":1,"op":"nope"}\n{"id":2,"op":"umount","target":"/x","detahc":true}\n{"id":3,"op":"umount"}\n');
+      socket.end('{"id":4,"op":"umount","target":"relative"}\n');
+      const answers = (await text(socket)).trim().split("\n").map((line) => JSON.parse(line));
+      const byId = Object.fromEntries(answers.map((answer) => [answer.id, answer]));
+      expect(byId[1]).toMatchObject({ ok: false, code: "bad_request", error: 'there is no operation "nope"' });
+      expect(answers.every((answer) => answer.ok === false)).toBe(true);
+    });
+  });
+
+  test("survives connections that are cut at any point", async () => {
+    await withHost(async (host) => {
+      const line = '{"id":1,"op":"stat"}\n{"dial":{"pid":1,"start_time":1,"abstract":"x"}}\n';
+      for (let length = 0; length < line.length; length++) {
+        const socket = connect(host.hostd.socket);
+        socket.on("error", () => {});
+        socket.write(line.slice(0, length), () => socket.destroy());
+      }
+      await vi.waitFor(async () => expect((await host.hostd.client.stat()).connections).toBe(1));
+    });
+  });
+
+  test("serves several clients; keys of watches are unique among them", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      await using other = await HostClient.connect(host.hostd.socket);
+      const watch = await host.hostd.client.watch("key", sandbox.process);
+      await expect(other.watch("key", sandbox.process)).rejects.toMatchObject({ code: "conflict" });
+      expect((await other.list()).watches).toEqual([{ key: "key", pid: sandbox.process.pid }]);
+      await watch.stop();
+      expect(await watch.ended).toBe("stopped");
+      const again = await other.watch("key", sandbox.process);
+      other.close();
+      expect(await again.ended).toBe("lost");
+    });
+  });
+});
+
+describe("watch and kill", () => {
+  test("refuse a process that has ended, and one whose pid was used again", async () => {
+    await withHost(async ({ hostd: { client } }) => {
+      await expect(client.watch("a", { pid: 2 ** 22 - 1, startTime: 1 })).rejects.toMatchObject({ code: "gone" });
+      await expect(client.watch("a", { pid: process.pid, startTime: 1 })).rejects.toMatchObject({ code: "gone" });
+      expect(await client.kill({ pid: process.pid, startTime: 1 })).toBe(false);
+    });
+  });
+});
+
+describe("net.setup", () => {
+  test("sets up an existing sandbox's loopback and can be repeated", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      for (let round = 0; round < 2; round++) {
+        await host.hostd.client.setUpNetwork(sandbox.process, ["10.0.0.2/32", "10.0.0.3/32"]);
+        expect(await sandbox.ask("read /proc/net/fib_trie")).toMatch(/10\.0\.0\.2[\s\S]*10\.0\.0\.3/);
+      }
+      await expect(host.hostd.client.setUpNetwork(sandbox.process, ["10.0.0.300/32"])).rejects.toMatchObject({
+        code: "bad_request",
+      });
+    });
+  });
+});
+
+describe("the daemon", () => {
+  test("ends with its standard input and removes its socket", async () => {
+    await withHost(async (host) => {
+      const socket = join(host.folder, "second.sock");
+      const second = await Hostd.start({ binary: hostdBinary, socket });
+      expect(existsSync(socket)).toBe(true);
+      await second.stop();
+      expect(await second.ended).toMatchObject({ code: 0 });
+      expect(existsSync(socket)).toBe(false);
+    });
+  });
+
+  test("ended in the middle of a boot, leaves no half-made sandbox", async () => {
+    await withHost(async (host) => {
+      await using _root = await mounted(host);
+      const second = await Hostd.start({
+        binary: hostdBinary,
+        socket: join(host.folder, "second.sock"),
+        launcher: ["nsenter", "-t", `${host.hostd.pid}`, "-m"],
+      });
+      await second.client.createUserns(SLOT, 0x10000 * 40_000);
+      const boots = Array.from({ length: 20 }, () =>
+        second.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"] }),
+      );
+      const settled = Promise.allSettled(boots);
+      second.client.close(); // a client that is gone: answer or kill
+      expect((await settled).every(({ status }) => status === "rejected")).toBe(true);
+      await second.stop();
+      await vi.waitFor(() => expect(sandboxProcesses()).toEqual([]));
+    });
+  });
+
+  test("says why it cannot start", async () => {
+    await withHost(async (host) => {
+      const taken = Hostd.start({ binary: hostdBinary, socket: host.hostd.socket });
+      await expect(taken).rejects.toThrow(/Address already in use/);
+      const long = Hostd.start({ binary: hostdBinary, socket: `/tmp/${"x".repeat(200)}` });
+      await expect(long).rejects.toThrow(/File name too long/);
+      await expect(Hostd.start({ binary: "/no/such/program", socket: "/tmp/x" })).rejects.toThrow(/ENOENT/);
+    });
+  });
+
+  test("holds no slot open for children: a relay has only its two sockets", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      const stream = await sandbox.dial();
+      const children = readFileSync(`/proc/${host.hostd.pid}/task/${host.hostd.pid}/children`, "utf8").trim().split(" ");
+      const relays = children.filter((pid) => readlinkSync(`/proc/${pid}/exe`).endsWith("collimate-hostd"));
+      expect(relays.length).toBeGreaterThanOrEqual(1);
+      for (const pid of relays) {
+        const targets = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+        expect(targets.filter((target) => !/^(pipe|socket):/.test(target))).toEqual([]);
+      }
+      stream.destroy();
+    });
+  });
+});
