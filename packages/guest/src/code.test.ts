@@ -180,6 +180,10 @@ test("environment and directory of one cell are gone in the next", async () => {
   const first = await sandbox.guest.exec({ code: "import os; print(os.environ['A'], os.getcwd()); os.environ['B'] = '2'", env: { A: "1" }, cwd: "/usr" });
   expect(first.stdout.toString()).toBe("1 /usr\n");
   expect(await sandbox.py("print(os.environ.get('A'), os.environ.get('B'), os.getcwd())")).toBe("None 2 /\n");
+  const given = { env: { PATH: "/usr/bin:/bin" }, cwd: "/usr" };
+  await sandbox.guest.exec({ code: "os.environ['PATH'] += ':/mine'; os.chdir('/var')", ...given });
+  const later = await sandbox.guest.exec({ code: "print(os.environ['PATH'], os.getcwd())", ...given });
+  expect(later.stdout.toString()).toBe("/usr/bin:/bin:/mine /var\n"); // what the code has changed, lasts
   expect(await sandbox.guest.exec({ code: "1", cwd: "/no/where" })).toMatchObject({ exitCode: 126 });
 });
 

@@ -82,6 +82,7 @@ class Kernel:
         self.generation = 0
         self.cells = 0
         self.interrupt = signal.default_int_handler  # or what the user's code has put in its place
+        self.surroundings = Surroundings()
         self.null = os.open("/dev/null", os.O_RDWR)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -93,7 +94,7 @@ class Kernel:
     def run(self, turn, fields):
         values = dict(fields)
         env = dict(value.decode("utf-8", "surrogateescape").split("=", 1) for tag, value in fields if tag == TAG_ENV)
-        cwd = values.get(TAG_CWD)
+        cwd = os.fsdecode(values[TAG_CWD]) if TAG_CWD in values else None
         seed = values.get(TAG_SEED)
         if seed is not None:
             env.setdefault("COLLIMATE_SEED", seed.hex())
@@ -101,16 +102,15 @@ class Kernel:
         source = values.get(TAG_CODE, b"")
         ensure_streams()
         try:
-            surroundings = Surroundings(env, cwd)
+            self.surroundings.enter(env, cwd)
         except OSError as error:
-            os.write(2, b"collimate: cannot enter %s: %s\n" % (cwd, error.strerror.encode()))
+            os.write(2, b"collimate: cannot enter %s: %s\n" % (os.fsencode(cwd or "/"), error.strerror.encode()))
             return 126, 0
         self.reseed_once(turn, seed)
         cell_seed = CellSeed(seed) if seed is not None else None
         code = self.run_interruptible(source, "<cell %d>" % self.cells)
         if cell_seed is not None:
             cell_seed.close()
-        surroundings.restore()
         return code, SEEDED if cell_seed is not None else 0
 
     def run_interruptible(self, source, name):
