@@ -40,7 +40,7 @@ struct job {
 	bool is_cell;
 	int cell;                 // socket to the interpreter; -1: not our turn yet, or over
 	int cell_out, cell_err;   // the interpreter's ends, until it has begun with the cell
-	bool begun;
+	bool begun, answered;
 	int turns;                // how often we were given one
 };
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
-#include "bytes.h"
 #include "clock.h"
-#include "kernel_sources.h"
-#include "spawn.h"
+#include "interpreter.h"
 #include "tree.h"
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { KERNELS = KERNEL_LANGUAGES, BEFORE_MAX = 2048, OWN_MAX = HANDLERS_MAX + 2 * KERNELS };
@@ -65,55 +60,13 @@ static void unqueue(size_t i)
 	queued--;
 }
 
-// ---- the interpreter process
-
-__attribute__((noreturn)) static void become_interpreter(const struct kernel_source *source, int control, int text)
-{
-	static const struct request nothing;
-	setsid();
-	int a = fcntl(control, F_DUPFD, 16), b = fcntl(text, F_DUPFD, 16);
-	if (a < 0 || b < 0 || dup2(a, 3) < 0 || dup2(b, 4) < 0)
-		_exit(126);
-	syscall(SYS_close_range, 5, ~0U, 0);
-	spawn_reset_process();
-	char **env = environment_build(&nothing, environ, NULL);
-	for (const char *const *program = source->programs; env && *program; program++) {
-		char *argv[] = {(char *)*program, (char *)source->option, (char *)source->loader, NULL};
-		spawn_execute(argv, env);
-	}
-	_exit(127);
-}
-
-// The program text goes by a memory file: nothing of ours lies in the image or on a command line.
-static int source_file(const struct kernel_source *source)
-{
-	int fd = (int)syscall(SYS_memfd_create, "collimate-kernel", MFD_CLOEXEC);
-	if (fd >= 0 && (write(fd, source->text, source->length) != (ssize_t)source->length || lseek(fd, 0, SEEK_SET) != 0)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static bool start(struct kernel *k, const struct kernel_source *source)
 {
-	int pair[2], text = source_file(source);
-	if (text < 0)
+	int control;
+	pid_t pid = interpreter_start(source, &control);
+	if (pid < 0)
 		return false;
-	if (!control_pair(pair)) {
-		close(text);
-		return false;
-	}
-	pid_t pid = fork();
-	if (pid == 0)
-		become_interpreter(source, pair[1], text);
-	close(pair[1]);
-	close(text);
-	if (pid < 0) {
-		close(pair[0]);
-		return false;
-	}
-	*k = (struct kernel){.pid = pid, .control = pair[0], .kill_at = -1};
+	*k = (struct kernel){.pid = pid, .control = control, .kill_at = -1};
 	return true;
 }
 
@@ -144,27 +97,6 @@ static void remember_processes(struct kernel *k)
 			k->before[k->before_count++] = all[i].pid;
 }
 
-// To the interpreter: kind u32, generation u32, entropy[32], with its end of the cell's socket.
-static bool send_turn(int control, int cell)
-{
-	uint8_t bytes[40];
-	store_u32(bytes, 1);
-	store_u32(bytes + 4, identity.generation);
-	memcpy(bytes + 8, identity.entropy, 32);
-	struct iovec part = {bytes, sizeof bytes};
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof cell)];
-	} ancillary = {0};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &ancillary, .msg_controllen = sizeof ancillary};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof cell);
-	memcpy(CMSG_DATA(head), &cell, sizeof cell);
-	return sendmsg(control, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof bytes;
-}
-
 static bool give_turn(struct kernel *k, struct handler_ref handler)
 {
 	int pair[2];
@@ -172,7 +104,7 @@ static bool give_turn(struct kernel *k, struct handler_ref handler)
 		return false;
 	struct control go = {.kind = CONTROL_GO, .pid = k->pid};
 	remember_processes(k);
-	bool given = send_turn(k->control, pair[1]) && handler_tell(handler, &go, pair[0]);
+	bool given = interpreter_give_turn(k->control, pair[1]) && handler_tell(handler, &go, pair[0]);
 	close(pair[0]);
 	close(pair[1]);
 	k->busy = true;

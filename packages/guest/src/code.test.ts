@@ -64,6 +64,7 @@ describe("how a cell ends", () => {
     ["import ctypes; ctypes.string_at(0)", 139, "signal 11 (SEGV)"],
     ["import os; os.kill(os.getpid(), 9)", 137, "signal 9 (KILL)"],
     ["import os; os.execvp('sh', ['sh', '-c', 'echo new; exit 4'])", 4, "exit code 4"],
+    ["import os; os._exit(127)", 127, "exit code 127"],
     ["import os; os.closerange(3, 100)", 70, "exit code 70"],
   ])("%s ends the interpreter, says so, and the next cell has a fresh one", async (code, exitCode, told) => {
     await sandbox.py("lost = 1");
@@ -239,4 +240,14 @@ test("the end of a cell that ran too long spares commands that begin in the same
   }
   expect((await cells).timedOut).toBe(true);
   expect(new Set(await Promise.all(commands))).toEqual(new Set([0]));
+});
+
+test("a cell is not lost to an interpreter that dies of an earlier one", async () => {
+  for (let i = 0; i < 10; i++) {
+    await sandbox.py("import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.005), os._exit(1)), daemon=True).start()");
+    const results = await Promise.all(Array.from({ length: 4 }, () => sandbox.guest.exec({ code: "import time; print('ran'); time.sleep(0.002)" })));
+    // One may have begun before the thread struck; that one says so. None may vanish, run twice, or hang.
+    for (const { interpreterLost, stdout } of results) expect(interpreterLost || stdout.toString() === "ran\n").toBe(true);
+    expect(results.filter(({ interpreterLost }) => interpreterLost).length).toBeLessThanOrEqual(1);
+  }
 });

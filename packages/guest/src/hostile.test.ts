@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, rmdir, writeFile } from "node:fs/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestSandbox } from "../testing/sandbox.ts";
@@ -147,4 +149,22 @@ describe("a hardened sandbox", () => {
     const identity = { hostname: "hard", sandboxId: "sb", generation: 1, entropy: Buffer.alloc(32) };
     expect(await sandbox.guest.identity(identity)).toEqual({ hostnameSet: true });
   });
+});
+
+const pids = "/sys/fs/cgroup/pids";
+test.skipIf(!existsSync(`${pids}/tasks`))("a sandbox that has used up its processes says so, and serves again once there is room", async () => {
+  const group = `${pids}/guest-test-${process.pid}`;
+  await mkdir(group);
+  try {
+    await using full = await TestSandbox.start();
+    await writeFile(`${group}/cgroup.procs`, String(full.pid));
+    await writeFile(`${group}/pids.max`, "1");
+    await expect(full.guest.exec({ shell: "true" })).rejects.toMatchObject({ code: "spawn_failed" });
+    await writeFile(`${group}/pids.max`, "2"); // a handler, but no command
+    await expect(full.guest.exec({ shell: "true" })).rejects.toMatchObject({ code: "spawn_failed" });
+    await writeFile(`${group}/pids.max`, "max");
+    expect(await full.sh("echo room")).toBe("room\n");
+  } finally {
+    await rmdir(group);
+  }
 });

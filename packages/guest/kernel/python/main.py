@@ -125,7 +125,9 @@ class Kernel:
                     signal.signal(signal.SIGINT, signal.SIG_IGN)
         except KeyboardInterrupt:  # it came just outside the user's code
             code = 130
-        if os.getpid() != KERNEL_PID:
+        if os.getpid() == KERNEL_PID:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # again: an interrupt may have come before the line above did it
+        else:
             flush_streams()
             os._exit(code)  # a child that the cell has forked reached the end of the script
         flush_streams()
