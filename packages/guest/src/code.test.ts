@@ -244,7 +244,7 @@ test("the end of a cell that ran too long spares commands that begin in the same
 
 test("a cell is not lost to an interpreter that dies of an earlier one", async () => {
   for (let i = 0; i < 10; i++) {
-    await sandbox.py("import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.005), os._exit(1)), daemon=True).start()");
+    await sandbox.guest.exec({ code: "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.005), os._exit(1)), daemon=True).start()" });
     const results = await Promise.all(Array.from({ length: 4 }, () => sandbox.guest.exec({ code: "import time; print('ran'); time.sleep(0.002)" })));
     // One may have begun before the thread struck; that one says so. None may vanish, run twice, or hang.
     for (const { interpreterLost, stdout } of results) expect(interpreterLost || stdout.toString() === "ran\n").toBe(true);
