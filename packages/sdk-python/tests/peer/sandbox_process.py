@@ -13,7 +13,6 @@ import contextlib
 import io
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -23,8 +22,10 @@ from typing import Any
 
 def listen(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
+    listener.bind(path + ".new")
     listener.listen(16)
+    # Whoever sees the name can connect.
+    os.rename(path + ".new", path)
     return listener
 
 
@@ -76,6 +77,4 @@ def serve(listener: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    # Ended children are not waited for.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     serve(listen(sys.argv[1]))
