@@ -60,7 +60,7 @@ static struct slot *free_slot(void)
 
 bool handlers_full(void)
 {
-	return connected_count() >= CONNECTED_MAX || !free_slot() || kernels_sweeping();
+	return connected_count() >= CONNECTED_MAX || kernels_sweeping();
 }
 
 __attribute__((noreturn)) static void become_handler(int connection, int control)
@@ -74,12 +74,12 @@ __attribute__((noreturn)) static void become_handler(int connection, int control
 }
 
 // The one thing that init says itself: a sandbox that has used up its processes cannot serve anybody.
-static void refuse(int connection)
+static void refuse(int connection, const char *why)
 {
-	uint8_t bytes[128];
+	uint8_t bytes[256];
 	struct tlv_writer w = {.data = bytes, .capacity = sizeof bytes};
 	tlv_put_text(&w, TAG_FAILURE_CODE, "spawn_failed");
-	tlv_put_text(&w, TAG_MESSAGE, "the sandbox can make no more processes or pipes");
+	tlv_put_text(&w, TAG_MESSAGE, why);
 	frame_send(connection, FRAME_FAILURE, w.data, w.length);
 }
 
@@ -88,7 +88,8 @@ void handlers_start(int connection, int listener)
 	int pair[2];
 	struct slot *s = free_slot();
 	if (!s || !control_pair(pair)) {
-		refuse(connection);
+		refuse(connection, s ? "the sandbox has no memory left for a connection"
+				     : "1024 commands run, have left something running, or wait to be fetched");
 		return;
 	}
 	pid_t pid = fork();
@@ -98,7 +99,7 @@ void handlers_start(int connection, int listener)
 	}
 	close(pair[1]);
 	if (pid < 0) {
-		refuse(connection);
+		refuse(connection, "the sandbox can make no more processes");
 		close(pair[0]);
 		return;
 	}

@@ -14,6 +14,7 @@ const built = join(here, "..", "build");
 
 /** Builds init and the proxy once per test run (vitest's globalSetup). */
 export function setup(): void {
+  if (process.getuid?.() !== 0) throw new Error("These tests start an init in namespaces of its own: run them as root");
   execFileSync(join(here, "..", "build.sh"), [built], { stdio: "inherit" });
   execFileSync("gcc", ["-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", "-o", join(built, "netns-proxy"), join(here, "netns-proxy.c")], { stdio: "inherit" });
 }
