@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { HostError } from "./errors.ts";
 import { LineBuffer } from "./lines.ts";
 import {
+  attachRequest,
   bootRequest,
   bootResult,
   createdResult,
@@ -13,10 +14,13 @@ import {
   droppedResult,
   emptyResult,
   killResult,
+  linkName,
   listResult,
+  networkResult,
   overlayRequest,
   statResult,
   umountResult,
+  type AttachRequest,
   type BootRequest,
   type DaemonLine,
   type OverlayRequest,
@@ -141,6 +145,31 @@ export class HostClient implements AsyncDisposable {
   /** In an existing sandbox's network namespace: loopback up with these addresses, non-local bind allowed. Repeatable. */
   async setUpNetwork(process: ProcessRef, addrs: readonly string[]): Promise<void> {
     await this.#ask("net.setup", { pid: process.pid, start_time: process.startTime, addrs }, emptyResult);
+  }
+
+  /**
+   * Loads the host's rules for sandboxes with a network (repeatable; sandboxes that live on keep theirs) and switches
+   * forwarding on for packets that come in by the uplink. Without `uplink`, the default route's device.
+   * Undo it with `finishNetwork` and the answer.
+   */
+  async initNetwork(uplink?: string): Promise<{ uplink: string; forwardingWas: boolean }> {
+    const result = await this.#ask("net.init", uplink === undefined ? {} : { uplink }, networkResult);
+    return { uplink: result.uplink, forwardingWas: result.forwarding_was };
+  }
+
+  async finishNetwork(network: { uplink: string; forwardingWas: boolean }): Promise<void> {
+    await this.#ask("net.fini", { uplink: network.uplink, forwarding: network.forwardingWas }, emptyResult);
+  }
+
+  /** Gives a sandbox its eth0: out to the internet, not to private ranges, other sandboxes or this host. */
+  async attachNetwork(process: ProcessRef, request: AttachRequest): Promise<void> {
+    const fields = attachRequest.parse(request);
+    await this.#ask("net.attach", { pid: process.pid, start_time: process.startTime, ...fields }, emptyResult);
+  }
+
+  /** Repeatable. After the sandbox has ended: forgets its address (the cable went along with it, or goes now). */
+  async detachNetwork(name: string): Promise<void> {
+    await this.#ask("net.detach", { name: linkName.parse(name) }, emptyResult);
   }
 
   /** What the daemon holds, for leak checks. */

@@ -55,6 +55,23 @@ export const bootRequest = z.object({
 });
 export type BootRequest = z.input<typeof bootRequest>;
 
+/** 100.64.0.0/10 (RFC 6598): what tells sandboxes apart on the host; no packet with it leaves the host. */
+const outerAddress = z.ipv4().refine((text) => {
+  const [first = 0, second = 0] = text.split(".").map(Number);
+  return first === 100 && second >> 6 === 1;
+}, "must be an address of 100.64.0.0/10");
+
+export const linkName = z.string().regex(/^col\d{1,12}$/, "must be col<number>");
+
+export const attachRequest = z.object({
+  /** The host's end of the cable. Never one that was used before: a dying sandbox holds its name for a while. */
+  name: linkName,
+  /** The sandbox's address on this host; one at a time may have it. */
+  outer: outerAddress,
+  mtu: z.int().min(576).max(65_535).default(1500),
+});
+export type AttachRequest = z.input<typeof attachRequest>;
+
 export const failedAnswer = z.object({
   id: z.int(),
   ok: z.literal(false),
@@ -75,6 +92,7 @@ export const bootResult = z
   .object({ pid: z.int().positive(), start_time: z.int().positive() })
   .transform((result): ProcessRef => ({ pid: result.pid, startTime: result.start_time }));
 export const killResult = z.object({ sent: z.boolean() });
+export const networkResult = z.object({ uplink: z.string(), forwarding_was: z.boolean() });
 export const emptyResult = z.object({});
 export const listResult = z.object({
   slots: z.array(z.int()),

@@ -51,7 +51,7 @@ export function sandboxProcesses(base = BASE): number[] {
  */
 export async function withHost(
   run: (host: TestHost) => Promise<void>,
-  options: { arguments?: string[] } = {},
+  options: { arguments?: string[]; launcher?: string[] } = {},
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "collimate-host-test-"));
   try {
@@ -59,7 +59,7 @@ export async function withHost(
     await using hostd = await Hostd.start({
       binary: hostdBinary,
       socket,
-      launcher: privateMounts,
+      launcher: options.launcher ?? privateMounts,
       arguments: options.arguments ?? [],
     });
     makeLayers(folder);
