@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, copyFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -129,10 +130,16 @@ export interface TestSandbox extends AsyncDisposable {
   /** One command of test-init, its whole answer. */
   ask(command: string): Promise<string>;
   dial(target?: DialTarget): ReturnType<typeof dial>;
+  /** Closes the connection that the fixture itself keeps. */
+  hangUp(): Promise<void>;
 }
 
-export async function booted(host: TestHost, overrides: Partial<BootRequest> = {}): Promise<TestSandbox> {
-  const root = await mounted(host);
+export async function booted(
+  host: TestHost,
+  overrides: Partial<BootRequest> = {},
+  overlay: Parameters<typeof mounted>[1] = {},
+): Promise<TestSandbox> {
+  const root = await mounted(host, overlay);
   const { client, socket } = host.hostd;
   try {
     const process = await client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"], ...overrides });
@@ -141,6 +148,11 @@ export async function booted(host: TestHost, overrides: Partial<BootRequest> = {
       process,
       dial: (target = { abstract: "test-init" }) => dial(socket, process, target),
       ask: async (command) => ask(await dial(socket, process, { abstract: "test-init" }), command),
+      async hangUp() {
+        inside.end();
+        inside.resume();
+        if (!inside.closed) await once(inside, "close");
+      },
       async [Symbol.asyncDispose]() {
         inside.destroy();
         const watch = await client.watch("dispose", process).catch(() => undefined);
