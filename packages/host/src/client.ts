@@ -20,6 +20,7 @@ import {
   overlayRequest,
   statResult,
   umountResult,
+  watchKey,
   type AttachRequest,
   type BootRequest,
   type DaemonLine,
@@ -31,6 +32,7 @@ import {
 const ANSWER_DEADLINE_MS = 40_000;
 const UMOUNT_DEADLINE_MS = 70_000;
 const ANSWER_MAX_BYTES = 1 << 20;
+const REQUEST_MAX_BYTES = 65_535;
 const CONNECT_DEADLINE_MS = 5_000;
 
 /** How a watch came to its end: the process died, it was stopped by us, or the daemon's connection was lost. */
@@ -84,7 +86,9 @@ export class HostClient implements AsyncDisposable {
       socket.destroy();
       throw new HostError("connect", "lost", `no collimate-hostd answers at ${socketPath}`, undefined, cause);
     }
-    return new HostClient(socket);
+    const client = new HostClient(socket);
+    await client.stat(); // the daemon waits for a first line only so long
+    return client;
   }
 
   /** Makes the slot's user namespace: ids 0..count-1 inside are base..base+count-1 outside. Repeatable. */
@@ -124,7 +128,7 @@ export class HostClient implements AsyncDisposable {
     // Before the answer: the event may come in the same chunk.
     this.#watches.set(key, settle);
     try {
-      await this.#ask("watch", { key, pid: process.pid, start_time: process.startTime }, emptyResult);
+      await this.#ask("watch", { key: watchKey.parse(key), pid: process.pid, start_time: process.startTime }, emptyResult);
     } catch (error) {
       this.#watches.delete(key);
       throw error;
@@ -213,13 +217,16 @@ export class HostClient implements AsyncDisposable {
   #send(operation: string, fields: Record<string, unknown>, deadlineMs: number): Promise<DaemonLine> {
     if (this.#over) return Promise.reject(new HostError(operation, "lost", this.#over.message));
     const id = this.#nextId++;
+    const line = `${JSON.stringify({ id, op: operation, ...fields })}\n`;
+    if (Buffer.byteLength(line) > REQUEST_MAX_BYTES)
+      return Promise.reject(new HostError(operation, "bad_request", `the request is over ${REQUEST_MAX_BYTES} bytes`));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         // Hanging up makes the daemon undo what it is doing, if it is still able to do anything.
         this.#finish(new HostError(operation, "deadline", `no answer within ${deadlineMs} ms`));
       }, deadlineMs);
       this.#pending.set(id, { operation, timer, resolve, reject });
-      this.#socket.write(`${JSON.stringify({ id, op: operation, ...fields })}\n`);
+      this.#socket.write(line);
     });
   }
 

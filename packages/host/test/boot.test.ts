@@ -73,6 +73,29 @@ describe("boot", () => {
     });
   });
 
+  test("keeps its root when ours is unmounted", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      expect(await host.hostd.client.umount(host.root)).toEqual({ wasMounted: true });
+      expect(await sandbox.ask("read /etc/motd")).toBe("from the image\n");
+      expect(await sandbox.ask("write /etc/motd more")).toBe("ok\n");
+    });
+  });
+
+  test("takes text of all kinds, and refuses what no C string can hold without harm to others", async () => {
+    await withHost(async (host) => {
+      const env = { GREETING: 'zwölf "Boxkämpfer"\n\\ \u0001 😀' };
+      await using sandbox = await booted(host, { env });
+      expect(await sandbox.ask("read /proc/1/environ")).toBe(`GREETING=${env.GREETING}\0`);
+      const boot = (odd: string) =>
+        host.hostd.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init", odd], env: { A: odd } });
+      await expect(boot("a\0b")).rejects.toThrow(/without NUL/);
+      await expect(boot("\ud800")).rejects.toThrow(/without NUL/);
+      await expect(boot("x".repeat(70_000))).rejects.toMatchObject({ code: "bad_request" });
+      await host.hostd.client.stat();
+    });
+  });
+
   test("killing PID 1 ends everything inside, and the watch tells", async () => {
     await withHost(async (host) => {
       await using sandbox = await booted(host);

@@ -42,6 +42,7 @@ describe.skipIf(!existsSync(criu))("a booted sandbox", () => {
       expect(await sandbox.ask("write /note before the fork")).toBe("ok\n");
       expect(await sandbox.ask("inotify /note")).toBe("ok\n");
       await sandbox.hangUp();
+      await client.umount(host.root); // the sandbox has its own
 
       runCriu(host, "dump", "-t", `${sandbox.process.pid}`, "--leave-running");
       const snapshot = join(host.folder, "snapshot");

@@ -6,9 +6,9 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { describe, expect, test, vi } from "vitest";
 
-import { Hostd, HostClient } from "../src/index.ts";
+import { dial, Hostd, HostClient } from "../src/index.ts";
 import { hostdBinary } from "./build-programs.ts";
-import { booted, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
+import { booted, childrenOf, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
 
 async function sendRaw(socketPath: string, bytes: string | Buffer): Promise<string> {
   const socket = connect(socketPath);
@@ -175,6 +175,21 @@ describe("the daemon", () => {
       await using second = await Hostd.start({ binary: hostdBinary, socket });
       await expect(Hostd.start({ binary: hostdBinary, socket })).rejects.toThrow(/Address already in use/);
       expect(await second.client.stat()).toMatchObject({ pid: second.pid });
+    });
+  });
+
+  test("killed, takes its relays along, and clients see the end", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      const second = await Hostd.start({ binary: hostdBinary, socket: join(host.folder, "second.sock") });
+      const stream = await dial(second.socket, sandbox.process, { abstract: "test-init" });
+      stream.write("stuck\n");
+      const [relay = 0] = childrenOf(second.pid);
+      expect(relay).toBeGreaterThan(0);
+      process.kill(second.pid, "SIGKILL");
+      expect(await text(stream.on("error", () => {}))).toBe("");
+      expect((await second.client.closed)?.code).toBe("lost");
+      await vi.waitFor(() => expect(existsSync(`/proc/${relay}/exe`)).toBe(false));
     });
   });
 
