@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { CgroupV2 } from "../src/cgroup/v2.ts";
 import { Cgroups, detectCgroups, type Cgroup } from "../src/index.ts";
-import { booted, withHost } from "./host-fixture.ts";
+import { booted, eventually, withHost } from "./host-fixture.ts";
 
 const MIB = 1 << 20;
 const layout = await detectCgroups();
@@ -86,20 +86,20 @@ describe("a sandbox's control group", () => {
     for (let round = 0; round < 20; round++) await group.usage();
     expect(ticks()).toBe(before);
     await group.thaw();
-    await vi.waitFor(() => expect(ticks()).toBeGreaterThan(before), 5_000);
+    await eventually(() => expect(ticks()).toBeGreaterThan(before));
     await group.killAll();
   });
 
   test("kills everything in it, also what is frozen and what forks without end", async () => {
     const group = await groups.create("kill", { pids: 200 });
     const bomb = runIn(group, "bomb() { bomb | bomb & }; bomb; sleep 60");
-    await vi.waitFor(async () => expect((await group.usage()).pids).toBeGreaterThan(50), 10_000);
+    await eventually(async () => expect((await group.usage()).pids).toBeGreaterThan(50));
     await group.killAll();
     expect(await group.processes()).toEqual([]);
-    await vi.waitFor(() => expect(bomb.exitCode ?? bomb.signalCode).not.toBeNull());
+    await eventually(() => expect(bomb.exitCode ?? bomb.signalCode).not.toBeNull());
 
     const frozen = runIn(group, "exec sleep 60");
-    await vi.waitFor(async () => expect(await group.processes()).toEqual([frozen.pid]));
+    await eventually(async () => expect(await group.processes()).toEqual([frozen.pid]));
     await group.freeze();
     await group.killAll();
     expect(await group.processes()).toEqual([]);
@@ -146,7 +146,7 @@ describe.skipIf(layout.version !== 1 || !existsSync("/sys/fs/cgroup/unified/cgro
     const group = new CgroupV2(parent, "core");
     await group.make();
     const child = runIn(group, "sleep 60 & sleep 60 & wait");
-    await vi.waitFor(async () => expect((await group.processes()).length).toBe(3));
+    await eventually(async () => expect((await group.processes()).length).toBe(3));
     await group.freeze();
     expect(readFileSync(join(parent, "core", "cgroup.events"), "utf8")).toMatch(/frozen 1/);
     await group.thaw();
@@ -154,7 +154,7 @@ describe.skipIf(layout.version !== 1 || !existsSync("/sys/fs/cgroup/unified/cgro
     await group.killAll();
     await group.remove();
     rmSync(parent, { recursive: true, force: true });
-    await vi.waitFor(() => expect(child.signalCode).toBe("SIGKILL"));
+    await eventually(() => expect(child.signalCode).toBe("SIGKILL"));
     expect(existsSync(join(parent, "core"))).toBe(false);
   });
 });

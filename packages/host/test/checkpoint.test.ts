@@ -2,10 +2,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 
 import { dial, type ProcessRef } from "../src/index.ts";
-import { ask, booted, overlayOf, withHost, type TestHost } from "./host-fixture.ts";
+import { ask, booted, eventually, overlayOf, withHost, type TestHost } from "./host-fixture.ts";
 
 // What this package makes must be what criu can take and give back. The driver's own tests go deeper.
 const tools = process.env["COLLIMATE_TOOLS"] ?? "/var/cache/collimate";
@@ -65,7 +65,7 @@ describe.skipIf(!existsSync(criu))("a booted sandbox", () => {
 
       expect(await inChild("read /note")).toBe("before the fork");
       expect(await inChild("write /note , after it")).toBe("ok\n");
-      await vi.waitFor(async () => expect(await inChild("read /seen")).toBe("modified\n"));
+      await eventually(async () => expect(await inChild("read /seen")).toBe("modified\n"));
       expect(await sandbox.ask("read /seen")).toBe("error open: ENOENT\n"); // the parent's watch saw nothing
       expect(await sandbox.ask("read /note")).toBe("before the fork");
 

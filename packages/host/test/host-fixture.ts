@@ -23,6 +23,11 @@ export interface TestHost {
   mountsOf(pid: number): string[];
 }
 
+/** Tries until it holds. Generous, for machines that are busy with other things. */
+export function eventually<T>(attempt: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(attempt, { timeout: 10_000, interval: 10 });
+}
+
 /** Mount points in a process's namespace that a test could have made; others on this machine come and go. */
 function mountPoints(pid: number | "self"): string[] {
   const lines = readFileSync(`/proc/${pid}/mountinfo`, "utf8").trim().split("\n");
@@ -65,12 +70,12 @@ export async function withHost(
     });
     makeLayers(folder);
     await run({ hostd, folder, root: join(folder, "root"), mountsOf: mountPoints });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(sandboxProcesses()).toEqual([]);
       expect(mountPoints(hostd.pid)).toEqual([]);
       expect(childrenOf(hostd.pid)).toEqual([]);
       expect(await hostd.client.stat()).toMatchObject({ workers: 0, dials: 0, watches: 0 });
-    }, 5_000);
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -169,7 +174,7 @@ export async function booted(
 
 /** boot() answers when the program runs, which is before it listens. */
 async function untilListening(socket: string, process: ProcessRef) {
-  return vi.waitFor(() => dial(socket, process, { abstract: "test-init" }), { timeout: 5_000, interval: 5 });
+  return eventually(() => dial(socket, process, { abstract: "test-init" }));
 }
 
 export async function ask(stream: Awaited<ReturnType<typeof dial>>, command: string): Promise<string> {

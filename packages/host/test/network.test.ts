@@ -2,10 +2,10 @@
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { ProcessRef } from "../src/index.ts";
-import { withHost, type TestHost } from "./host-fixture.ts";
+import { eventually, withHost, type TestHost } from "./host-fixture.ts";
 
 // A small world of network namespaces: the "host" that the daemon lives in, an "internet" behind its uplink, and
 // processes in namespaces of their own in the place of sandboxes. None of it touches this machine's own network.
@@ -183,7 +183,7 @@ describe("a sandbox with a network", () => {
       expect(links()).not.toMatch(/col2/);
       expect(addresses()).toMatch(/"col1" : 100\.64\.0\.1/);
       process.kill(sandbox.pid, "SIGKILL");
-      await vi.waitFor(() => expect(links()).not.toMatch(/col1/), 5_000);
+      await eventually(() => expect(links()).not.toMatch(/col1/));
       await client.detachNetwork("col1");
       await client.detachNetwork("col1");
       expect(addresses()).not.toMatch(/col1/);
