@@ -8,6 +8,7 @@
 #include "nat.h"
 #include "net.h"
 #include "overlay.h"
+#include "random.h"
 #include "report.h"
 #include "userns.h"
 #include "veth.h"
@@ -37,6 +38,7 @@ static const struct entry operations[] = {
     {"net.fini", .in_worker = nat_fini, .deadline_ms = 15000},
     {"net.attach", .in_worker = veth_attach, .deadline_ms = 15000},
     {"net.detach", .in_worker = veth_detach, .deadline_ms = 15000},
+    {"random.reseed", .on_loop = random_reseed},
     {"list", .on_loop = report_list},
     {"stat", .on_loop = report_stat},
 };

@@ -176,6 +176,11 @@ export class HostClient implements AsyncDisposable {
     await this.#ask("net.detach", { name: linkName.parse(name) }, emptyResult);
   }
 
+  /** Makes the kernel's random generator take a new key, and with it every program that draws through the vDSO. */
+  async reseedKernel(): Promise<void> {
+    await this.#ask("random.reseed", {}, emptyResult);
+  }
+
   /** What the daemon holds, for leak checks. */
   async list(): Promise<HostReport> {
     return this.#ask("list", {}, listResult);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Bake: image to template. Boot once, wait until it says that it is ready, checkpoint, end.
+ * Every later sandbox of the template is a restore.
+ */
+import { rm, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { CollimateError, newId, type NodeJobOf, type NodeResult } from "@collimate/contracts";
+import type { Hostd } from "@collimate/host";
+import type { Logger } from "@collimate/telemetry";
+import { GuestLinks } from "../guest/links.ts";
+import type { Holders } from "../holder/holders.ts";
+import { INIT_PATH } from "../image/guest-layer.ts";
+import type { Rootfs, RootfsStore } from "../image/rootfs-store.ts";
+import type { AgentPaths } from "../paths.ts";
+import type { Ender } from "../sandbox/end.ts";
+import type { SandboxRegistry } from "../sandbox/registry.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { INNER_ADDRESS } from "../sandbox/start.ts";
+import { ExclusiveTurns } from "../sandbox/turns.ts";
+import { limitsOf } from "../slot/limits.ts";
+import type { Slots } from "../slot/slots.ts";
+import type { SnapshotStore } from "../snapshot/store.ts";
+import type { SnapshotTaker } from "../snapshot/take.ts";
+import { imageEnvironment, imageUser, imageWorkdir } from "./image-defaults.ts";
+import { untilReady } from "./ready.ts";
+
+type BakeJob = NodeJobOf<"bake">;
+type BakeResult = Extract<NodeResult, { kind: "bake" }>;
+
+export interface BakeParts {
+  readonly paths: AgentPaths;
+  readonly hostd: Hostd;
+  readonly rootfs: RootfsStore;
+  readonly guestLayer: string;
+  readonly slots: Slots;
+  readonly registry: SandboxRegistry;
+  readonly snapshots: SnapshotStore;
+  readonly taker: SnapshotTaker;
+  readonly holders: Holders;
+  readonly ender: Ender;
+  readonly log: Logger;
+}
+
+export class Baker {
+  readonly #parts: BakeParts;
+
+  constructor(parts: BakeParts) {
+    this.#parts = parts;
+  }
+
+  async bake(job: BakeJob, phase: (phase: "Converting" | "Distributing") => Promise<void>): Promise<BakeResult> {
+    const { snapshots, holders } = this.#parts;
+    if (snapshots.has(job.snapshotId)) return this.#result(job, "inherited_artifact");
+    await phase("Converting");
+    const rootfs = await this.#parts.rootfs.ensure(job.image);
+    const sandbox = await this.#boot(job, rootfs);
+    try {
+      await untilReady(sandbox, job.ready);
+      await phase("Distributing");
+      // The checkpoint ends it: that end is asked for.
+      sandbox.ending = true;
+      const { snapshot } = await sandbox.links.whileDetached(() =>
+        this.#parts.taker.take({ id: job.snapshotId, kind: "template", sandbox, base: undefined, leaveRunning: false }),
+      );
+      try {
+        await holders.ensure(snapshot);
+      } catch (error) {
+        await snapshots.release(job.snapshotId);
+        throw error;
+      }
+      return await this.#result(job, "built");
+    } finally {
+      await this.#parts.ender.end(sandbox);
+    }
+  }
+
+  async #result(job: BakeJob, bakeMode: "built" | "inherited_artifact"): Promise<BakeResult> {
+    const { manifest } = this.#parts.snapshots.get(job.snapshotId);
+    return { kind: "bake", snapshotId: job.snapshotId, imageDigest: manifest.imageDigest, sizeBytes: manifest.privateBytes, privateBytes: manifest.privateBytes, bakeMode };
+  }
+
+  async #boot(job: BakeJob, rootfs: Rootfs): Promise<Sandbox> {
+    const { hostd, slots, paths, registry } = this.#parts;
+    const host = hostd.client;
+    const id = newId("sandbox");
+    const [slot] = await slots.take(1);
+    if (!slot) throw new CollimateError("at_capacity", "no slot");
+    const folder = join(paths.sandboxes, id);
+    await using undo = new AsyncDisposableStack();
+    undo.defer(() => slots.give(slot));
+    await mkdir(join(folder, "upper"), { recursive: true, mode: 0o755 });
+    await mkdir(join(folder, "work"), { recursive: true });
+    undo.defer(() => rm(folder, { recursive: true, force: true }));
+    await slot.group.limit(limitsOf(job.resources));
+    await host.mountOverlay({ slot: slot.index, target: slot.root, lower: [this.#parts.guestLayer, rootfs.path], base: folder });
+    const unmount = () => host.umount(slot.root);
+    undo.defer(async () => void (await unmount()));
+    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], addrs: [INNER_ADDRESS] });
+    undo.defer(() => slot.group.killAll());
+    const watch = await host.watch(id, process);
+    undo.defer(() => watch.stop());
+    const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };
+    const links = new GuestLinks(hostd.socket, process);
+    const now = Date.now();
+    const sandbox: Sandbox = {
+      id, tenantId: job.tenantId, templateId: job.templateId, slot, process, watch,
+      snapshotId: "", layers: [], imageDigest: rootfs.digest, guestLayer: this.#parts.guestLayer, folder,
+      env, workdir: imageWorkdir(rootfs.config), user: imageUser(rootfs.config), ports: job.ready.ports ?? [],
+      resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, lastActiveAt: now, ending: false,
+    };
+    await links.ping();
+    await unmount();
+    undo.move();
+    registry.add(sandbox);
+    return sandbox;
+  }
+}

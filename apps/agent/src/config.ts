@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The agent's configuration: environment only, checked once, everything wrong named at once. */
+import { cpus, totalmem } from "node:os";
+import { idSchema } from "@collimate/contracts";
+import { z } from "zod";
+
+const port = z.coerce.number().int().min(0).max(65_535);
+
+const configSchema = z.object({
+  NODE_ID: idSchema,
+  REDIS_URL: z.string().min(1),
+  /** Shared with the api: it signs the tokens of exec requests. */
+  AGENT_SECRET: z.string().min(32, "at least 32 characters"),
+  AGENT_HOST: z.string().default("127.0.0.1"),
+  AGENT_PORT: port.default(0),
+  /** How the api reaches this agent; default: host and port above. */
+  AGENT_URL: z.string().optional(),
+  /** Folder for images, snapshots and writable layers; a local file system. */
+  AGENT_STATE: z.string().startsWith("/"),
+  /** Unix socket of the daemon surface; empty: none. */
+  AGENT_SOCKET: z.string().default(""),
+  /** Where the built programs are: criu/criu, guest/collimate-init, host/collimate-hostd. */
+  COLLIMATE_TOOLS: z.string().startsWith("/").default("/var/cache/collimate"),
+  /** Registries that speak plain http, separated by commas, as host:port. */
+  REGISTRY_INSECURE_HOSTS: z.string().default("").transform((s) => s.split(",").map((h) => h.trim()).filter(Boolean)),
+  /** Slots kept prepared, and the most sandboxes at once. */
+  AGENT_SLOTS_READY: z.coerce.number().int().min(0).max(4_096).default(72),
+  AGENT_SLOTS_MAX: z.coerce.number().int().min(1).max(32_768).default(2_048),
+  /** Restores at a time: four per core was the quickest on 2 cores. */
+  AGENT_RESTORES: z.coerce.number().int().min(1).max(256).default(4 * cpus().length),
+  /** Memory never given to sandboxes. */
+  AGENT_RESERVE_MIB: z.coerce.number().int().min(0).default(Math.min(2_048, Math.round(totalmem() / 2 ** 20 / 10))),
+  HEARTBEAT_MS: z.coerce.number().int().min(100).max(60_000).default(2_000),
+  LOG_LEVEL: z.string().default("info"),
+});
+export type AgentConfig = z.infer<typeof configSchema>;
+
+export function readConfig(env: NodeJS.ProcessEnv): AgentConfig {
+  const parsed = configSchema.safeParse(env);
+  if (parsed.success) return parsed.data;
+  const wrong = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  throw new Error(`the agent's configuration is wrong:\n${wrong.join("\n")}`);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The agent's connections to one sandbox's init. None may be open while the sandbox is checkpointed: `whileDetached`
+ * lets go of all of them, holds new ones back, and lets every running exec go on where it stopped.
+ */
+import { request as httpRequest } from "node:http";
+import type { Duplex } from "node:stream";
+import { CollimateError } from "@collimate/contracts";
+import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
+import { dial, type ProcessRef } from "@collimate/host";
+
+export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
+
+export type RunRequest = RunHow & {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** Empty: root. Code runs as the interpreter's user, which is root. */
+  readonly user: string;
+  readonly stdin?: Buffer;
+  readonly timeoutMs: number;
+  /** 64 hex digits. */
+  readonly seed?: string;
+};
+
+export interface RunHandlers {
+  onStdout(chunk: Buffer): void | Promise<void>;
+  onStderr(chunk: Buffer): void | Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
+export interface RunEnd {
+  /** 128 + signal when a signal ended it. */
+  readonly exitCode: number;
+  readonly signal: number;
+  readonly timedOut: boolean;
+  /** SIGKILL that the agent did not send: out of memory, most likely. */
+  readonly killedFromOutside: boolean;
+  readonly seedAck: "partial" | "off";
+}
+
+const QUIESCE_WAIT_MS = 2_000;
+const QUIESCE_TRIES = 5;
+/** Past any cap of ours: the caps are counted by stream where the output goes. */
+const OUTPUT_UNLIMITED = Number.MAX_SAFE_INTEGER;
+const HTTP_LIMIT_MS = 5_000;
+
+export class GuestLinks {
+  readonly #hostd: string;
+  readonly #process: ProcessRef;
+  readonly #client: GuestClient;
+  readonly #closed = new AbortController();
+  #gate: Promise<void> = Promise.resolve();
+
+  constructor(hostdSocket: string, process: ProcessRef) {
+    this.#hostd = hostdSocket;
+    this.#process = process;
+    this.#client = new GuestClient(() => this.#dial());
+  }
+
+  async ping(): Promise<void> {
+    await this.#client.ping();
+  }
+
+  /** Tells a restored sandbox who it is now. */
+  async identify(who: { readonly hostname: string; readonly id: string; readonly entropy: Buffer }): Promise<void> {
+    await this.#client.identity({ hostname: who.hostname, sandboxId: who.id, generation: who.entropy.readUInt32LE(0), entropy: who.entropy });
+  }
+
+  async run(request: RunRequest, handlers: RunHandlers): Promise<RunEnd> {
+    const signal = handlers.signal ? AbortSignal.any([handlers.signal, this.#closed.signal]) : this.#closed.signal;
+    try {
+      const result = await this.#client.exec(toGuest(request), {
+        onStdout: (chunk) => handlers.onStdout(chunk),
+        onStderr: (chunk) => handlers.onStderr(chunk),
+        maxOutputBytes: OUTPUT_UNLIMITED,
+        signal,
+        reconnect: () => this.#gate,
+      });
+      return { exitCode: result.exitCode, signal: result.signal, timedOut: result.timedOut, killedFromOutside: result.killedFromOutside, seedAck: result.seedAck };
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  async writeFile(path: string, content: Buffer): Promise<void> {
+    try {
+      await this.#client.put(path, content);
+    } catch (error) {
+      throw this.#explain(error);
+    }
+  }
+
+  /** Starts the image's Python, if it has one, so that later code finds it there. */
+  async startInterpreter(where: { readonly env: Readonly<Record<string, string>>; readonly cwd: string }): Promise<void> {
+    await this.#client.exec({ code: "", language: "python", env: { ...where.env }, cwd: where.cwd, timeoutMs: 60_000 }, { signal: this.#closed.signal });
+  }
+
+  /** Status of a GET to a server inside, on its loopback. */
+  async httpStatus(port: number, path: string): Promise<number> {
+    const signal = AbortSignal.any([AbortSignal.timeout(HTTP_LIMIT_MS), this.#closed.signal]);
+    const socket = await dial(this.#hostd, this.#process, { tcp: port }, { signal });
+    try {
+      return await new Promise<number>((resolve, reject) => {
+        const call = httpRequest({ createConnection: () => socket, host: "localhost", port, path, signal, headers: { connection: "close" } }, (reply) => {
+          reply.resume();
+          resolve(reply.statusCode ?? 0);
+        });
+        call.once("error", reject);
+        call.end();
+      });
+    } finally {
+      socket.destroy();
+    }
+  }
+
+  /** Runs `work` (a checkpoint) while nothing from outside is connected. */
+  async whileDetached<T>(work: () => Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = this.#gate;
+    const quiet = new GuestClient(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
+    await before;
+    this.#gate = promise;
+    try {
+      let open = 1;
+      for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
+      if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
+      return await work();
+    } catch (error) {
+      throw this.#explain(error);
+    } finally {
+      resolve();
+    }
+  }
+
+  /** Ends every stream: the sandbox is going away. */
+  close(): void {
+    this.#closed.abort(new CollimateError("session_gone", "the sandbox has ended"));
+  }
+
+  async #dial(): Promise<Duplex> {
+    await this.#gate;
+    this.#closed.signal.throwIfAborted();
+    return dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+  }
+
+  /** What a sandbox does to itself is told as such. */
+  #explain(error: unknown): unknown {
+    if (this.#closed.signal.aborted) return this.#closed.signal.reason;
+    if (!(error instanceof GuestError)) return error;
+    switch (error.code) {
+      case "bad_request":
+      case "too_large":
+      case "not_found":
+      case "file_error":
+        return new CollimateError("bad_request", error.message, { cause: error });
+      default:
+        return new CollimateError("upstream_error", error.message, { cause: error });
+    }
+  }
+}
+
+function toGuest(request: RunRequest): ExecRequest {
+  const settings = {
+    env: { ...request.env },
+    cwd: request.cwd,
+    timeoutMs: request.timeoutMs,
+    killOnDisconnect: true,
+    ...(request.seed ? { seed: Buffer.from(request.seed, "hex") } : {}),
+  };
+  if ("code" in request) return { ...settings, code: request.code, language: "python" };
+  const command = { ...settings, ...(request.user ? { user: request.user } : {}), ...(request.stdin ? { stdin: request.stdin } : {}) };
+  return "shell" in request ? { ...command, shell: request.shell } : { ...command, argv: request.argv };
+}

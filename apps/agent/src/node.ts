@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Ties the agent's parts together on a real host: tools, cgroups, mechanism daemon, engine. */
+import { join } from "node:path";
+import { probe } from "@collimate/criu";
+import { Cgroups, Hostd } from "@collimate/host";
+import type { Logger } from "@collimate/telemetry";
+import pLimit from "p-limit";
+import { Baker } from "./bake/bake.ts";
+import type { AgentConfig } from "./config.ts";
+import { Engine } from "./engine.ts";
+import { Holders } from "./holder/holders.ts";
+import { ensureGuestLayer } from "./image/guest-layer.ts";
+import { RootfsStore } from "./image/rootfs-store.ts";
+import type { AgentPaths } from "./paths.ts";
+import { reconcile } from "./reconcile.ts";
+import { ActivityLog } from "./sandbox/activity.ts";
+import { Creator } from "./sandbox/create.ts";
+import { Ender } from "./sandbox/end.ts";
+import { Forker } from "./sandbox/fork.ts";
+import { SandboxRegistry } from "./sandbox/registry.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
+import { Starter } from "./sandbox/start.ts";
+import { Suspender } from "./sandbox/suspend.ts";
+import { Slots } from "./slot/slots.ts";
+import { SnapshotStore } from "./snapshot/store.ts";
+import { SnapshotTaker } from "./snapshot/take.ts";
+
+export interface AgentNode {
+  readonly engine: Engine;
+  readonly criuVersion: string;
+  readonly cgroupVersion: "v1" | "v2";
+  readonly hostdEnded: Hostd["ended"];
+  /** Called for each sandbox that ends without having been asked to. */
+  onExit(listener: (sandboxId: string, reason: string) => Promise<void>): void;
+  activity(): { sandboxId: string; count: number; lastAt: number }[];
+  stop(): Promise<void>;
+}
+
+export async function startNode(config: AgentConfig, paths: AgentPaths, log: Logger): Promise<AgentNode> {
+  const tool = (...parts: string[]) => join(config.COLLIMATE_TOOLS, ...parts);
+  const cgroups = await Cgroups.open({ node: config.NODE_ID });
+  const rootfs = new RootfsStore(paths.rootfs, { layouts: paths.layouts, insecureHosts: config.REGISTRY_INSECURE_HOSTS });
+  const snapshots: SnapshotStore = new SnapshotStore(paths, (id) => holders.retire(id));
+  await reconcile(cgroups, paths, snapshots, rootfs, log);
+
+  const criu = await probe({ path: tool("criu", "criu") });
+  if (!criu.works) throw new Error(`this host cannot checkpoint: ${criu.reason}`);
+  const holders = new Holders(criu.program, paths.run, await cgroups.create("holders", {}), log);
+  const guestLayer = await ensureGuestLayer(paths.guestLayer, tool("guest", "collimate-init"));
+  const hostd = await Hostd.start({ binary: tool("host", "collimate-hostd"), socket: join(paths.run, "hostd.sock"), onLog: (line) => log.warn({ hostd: line }, "mechanism daemon") });
+
+  const registry = new SandboxRegistry();
+  const slots = new Slots(hostd.client, cgroups, { folder: paths.slots, ready: config.AGENT_SLOTS_READY, max: config.AGENT_SLOTS_MAX }, log);
+  const taker = new SnapshotTaker(criu.program, criu.version, snapshots);
+  const starter = new Starter(paths, hostd, snapshots, rootfs);
+  const ender = new Ender(hostd.client, slots, snapshots, registry);
+  const restores = pLimit(config.AGENT_RESTORES);
+  const reseedKernel = () => hostd.client.reseedKernel();
+  const parts = { registry, slots, snapshots, holders, taker, starter, ender, restores, reseedKernel, log };
+  const engine = new Engine({
+    ...parts,
+    baker: new Baker({ ...parts, paths, hostd, rootfs, guestLayer }),
+    creator: new Creator(parts),
+    forker: new Forker(parts),
+    suspender: new Suspender(parts),
+  });
+  await slots.fill();
+
+  let tellExit: (sandboxId: string, reason: string) => Promise<void> = async () => {};
+  registry.onAdd((sandbox) => {
+    void sandbox.watch.ended.then(async (how) => {
+      if (how !== "exited" || sandbox.ending) return;
+      const reason = await whyItEnded(sandbox);
+      await ender.end(sandbox);
+      log.warn({ sandboxId: sandbox.id, reason }, "a sandbox ended by itself");
+      if (sandbox.snapshotId) await tellExit(sandbox.id, reason);
+    }).catch((err: unknown) => log.error({ err, sandboxId: sandbox.id }, "its end could not be handled"));
+  });
+  const activity = new ActivityLog(registry);
+
+  return {
+    engine,
+    criuVersion: criu.version,
+    cgroupVersion: cgroups.layout.version === 1 ? "v1" : "v2",
+    hostdEnded: hostd.ended,
+    onExit: (listener) => (tellExit = listener),
+    activity: () => activity.take(),
+    stop: async () => {
+      await engine.stop();
+      await hostd.stop();
+      await cgroups.close().catch((err: unknown) => log.warn({ err }, "control groups stay"));
+    },
+  };
+}
+
+async function whyItEnded(sandbox: Sandbox): Promise<string> {
+  const usage = await sandbox.slot.group.usage().catch(() => undefined);
+  return usage && usage.oomKills > 0 ? "its memory was full and the kernel ended it" : "its init ended";
+}

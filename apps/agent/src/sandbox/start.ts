@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Brings one sandbox to life from a snapshot: the one way, whether for a create, a fork's child or a resume. */
+import { randomBytes } from "node:crypto";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { CollimateError, type Resources } from "@collimate/contracts";
+import type { Holder } from "@collimate/criu";
+import type { Hostd, HostClient } from "@collimate/host";
+import type { AgentPaths } from "../paths.ts";
+import { GuestLinks } from "../guest/links.ts";
+import { limitsOf } from "../slot/limits.ts";
+import type { Slot } from "../slot/slot.ts";
+import type { Snapshot, SnapshotStore } from "../snapshot/store.ts";
+import type { RootfsStore } from "../image/rootfs-store.ts";
+import { startTimeOf } from "./start-time.ts";
+import { ExclusiveTurns } from "./turns.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** Every sandbox has the same address inside: what tells them apart lies outside. */
+export const INNER_ADDRESS = "10.0.0.2/32";
+/** When the host runs out of memory a sandbox goes before a holder or a service. */
+const OOM_SCORE = 500;
+const RESTORE_LIMIT_MS = 60_000;
+
+export interface StartRequest {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly resources: Resources;
+  readonly snapshot: Snapshot;
+  readonly holder: Holder;
+  readonly slot: Slot;
+}
+
+export class Starter {
+  readonly #paths: AgentPaths;
+  readonly #host: HostClient;
+  readonly #hostSocket: string;
+  readonly #snapshots: SnapshotStore;
+  readonly #rootfs: RootfsStore;
+
+  constructor(paths: AgentPaths, hostd: Hostd, snapshots: SnapshotStore, rootfs: RootfsStore) {
+    this.#paths = paths;
+    this.#host = hostd.client;
+    this.#hostSocket = hostd.socket;
+    this.#snapshots = snapshots;
+    this.#rootfs = rootfs;
+  }
+
+  /** The lower layers of a sandbox on these snapshot layers, top to bottom. */
+  async lowerFolders(layers: readonly string[], guestLayer: string, imageDigest: string): Promise<string[]> {
+    const rootfs = await this.#rootfs.find(imageDigest);
+    if (!rootfs) throw new CollimateError("not_found", `the image ${imageDigest} is not on this node`);
+    return [...layers.map((id) => join(this.#paths.snapshots, id, "upper")), guestLayer, rootfs.path];
+  }
+
+  async start(request: StartRequest): Promise<Sandbox> {
+    const { snapshot, slot, id } = request;
+    const { manifest } = snapshot;
+    const folder = join(this.#paths.sandboxes, id);
+    await using undo = new AsyncDisposableStack();
+
+    this.#snapshots.retain(manifest.id);
+    undo.defer(() => this.#snapshots.release(manifest.id));
+    await mkdir(join(folder, "upper"), { recursive: true, mode: 0o755 });
+    await mkdir(join(folder, "work"), { recursive: true });
+    undo.defer(() => rm(folder, { recursive: true, force: true }));
+
+    await slot.group.limit(limitsOf(request.resources));
+    await this.#host.mountOverlay({
+      slot: slot.index,
+      target: slot.root,
+      lower: await this.lowerFolders(manifest.layers, manifest.guestLayer, manifest.imageDigest),
+      base: folder,
+    });
+    let mounted = true;
+    const unmount = async () => {
+      if (!mounted) return;
+      mounted = false;
+      await this.#host.umount(slot.root);
+    };
+    undo.defer(unmount);
+
+    const restored = await request.holder.restore({
+      root: slot.root,
+      uidBase: slot.uidBase,
+      cgroups: slot.group.procsFiles(),
+      addresses: [INNER_ADDRESS],
+      oomScoreAdj: OOM_SCORE,
+      work: join(folder, "restore"),
+      limitMs: RESTORE_LIMIT_MS,
+    });
+    undo.defer(() => slot.group.killAll());
+    // Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
+    await unmount();
+    const process = { pid: restored.pid, startTime: await startTimeOf(restored.pid) };
+    const watch = await this.#host.watch(id, process);
+    undo.defer(() => watch.stop());
+
+    const links = new GuestLinks(this.#hostSocket, process);
+    await links.identify({ hostname: id.replaceAll("_", "-").toLowerCase(), id, entropy: randomBytes(32) });
+    undo.move();
+    const now = Date.now();
+    return {
+      id,
+      tenantId: request.tenantId,
+      templateId: manifest.templateId,
+      slot,
+      process,
+      watch,
+      snapshotId: manifest.id,
+      layers: manifest.layers,
+      imageDigest: manifest.imageDigest,
+      guestLayer: manifest.guestLayer,
+      folder,
+      env: manifest.env,
+      workdir: manifest.workdir,
+      user: manifest.user,
+      ports: manifest.ports,
+      resources: request.resources,
+      links,
+      turns: new ExclusiveTurns(),
+      startedAt: now,
+      oomKillsSeen: 0,
+      execCount: 0,
+      lastActiveAt: now,
+      ending: false,
+    };
+  }
+}

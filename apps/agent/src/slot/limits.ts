@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Resources } from "@collimate/contracts";
+import type { CgroupLimits } from "@collimate/host";
+
+export function limitsOf(resources: Resources): CgroupLimits {
+  return { memoryBytes: resources.memory_mib * 2 ** 20, pids: resources.pids, vcpus: resources.vcpus };
+}

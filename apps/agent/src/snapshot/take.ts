@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Takes a snapshot of a live sandbox: memory and files of one instant. The tree is frozen; criu writes the processes
+ * while the writable layer is copied beside it; then it is thawed (fork) or ended (bake, suspend).
+ */
+import { release } from "node:os";
+import { join } from "node:path";
+import { CollimateError } from "@collimate/contracts";
+import { CriuError, type CriuProgram, dump, type DumpResult, type TreeOptions } from "@collimate/criu";
+import { runProgram } from "../program.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { Manifest } from "./manifest.ts";
+import type { Snapshot, SnapshotStore } from "./store.ts";
+
+const PAGE = 4096;
+const DUMP_LIMIT_MS = 120_000;
+const COPY_LIMIT_MS = 120_000;
+
+export interface TakeRequest {
+  readonly id: string;
+  readonly kind: Manifest["kind"];
+  readonly sandbox: Sandbox;
+  /** The snapshot whose holder's memory the sandbox still shares: what is equal there is left out of the images. */
+  readonly base: Snapshot | undefined;
+  readonly leaveRunning: boolean;
+}
+
+export interface Taken {
+  readonly snapshot: Snapshot;
+  /** `kind` is "delta" when the images hold only what differs from the base holder. */
+  readonly dump: DumpResult;
+}
+
+/** What every dump and restore of ours agrees on: a network namespace made anew, connections to outside closed in children. */
+export const TREE: TreeOptions = { emptyNetwork: true, tcp: "close" };
+
+export class SnapshotTaker {
+  readonly #criu: CriuProgram;
+  readonly #criuVersion: string;
+  readonly #store: SnapshotStore;
+
+  constructor(criu: CriuProgram, criuVersion: string, store: SnapshotStore) {
+    this.#criu = criu;
+    this.#criuVersion = criuVersion;
+    this.#store = store;
+  }
+
+  async take(request: TakeRequest): Promise<Taken> {
+    const { sandbox, id, kind } = request;
+    const place = await this.#store.begin(id, kind);
+    try {
+      const dumped = await dump({
+        program: this.#criu,
+        tree: TREE,
+        pid: sandbox.process.pid,
+        images: place.images,
+        leaveRunning: request.leaveRunning,
+        cgroup: sandbox.slot.group.freezeDirectory(),
+        onFrozen: () => copyLayer(join(sandbox.folder, "upper"), place.upper),
+        limitMs: DUMP_LIMIT_MS,
+        ...(request.base ? { delta: { parentImages: request.base.images } } : {}),
+      });
+      const snapshot = await this.#store.commit({
+        format: 1,
+        id,
+        kind,
+        templateId: sandbox.templateId,
+        imageDigest: sandbox.imageDigest,
+        guestLayer: sandbox.guestLayer,
+        layers: [id, ...sandbox.layers],
+        env: { ...sandbox.env },
+        workdir: sandbox.workdir,
+        user: sandbox.user,
+        ports: [...sandbox.ports],
+        resources: sandbox.resources,
+        privateBytes: dumped.pagesWritten * PAGE,
+        kernel: release(),
+        criu: this.#criuVersion,
+        createdAt: new Date().toISOString(),
+      });
+      return { snapshot, dump: dumped };
+    } catch (error) {
+      await this.#store.abandon(id);
+      if (error instanceof CriuError) throw new CollimateError("not_captureable", `sandbox ${sandbox.id} cannot be checkpointed: ${error.message}`, { cause: error, detail: error.log.join("\n") });
+      throw error;
+    }
+  }
+}
+
+/** Copies a writable layer with owners, modes, times, links, device nodes and extended attributes; shares blocks where the file system can. */
+async function copyLayer(from: string, to: string): Promise<void> {
+  const copy = await runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", from, to], { timeoutMs: COPY_LIMIT_MS });
+  if (!copy.ok) throw new Error(`the writable layer could not be copied: ${copy.said}`);
+}

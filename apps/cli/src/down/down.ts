@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import { rm } from "node:fs/promises";
+import { PARTS } from "../platform/parts.ts";
+import { undoHostSettings } from "../platform/host-settings.ts";
+import { stopParts } from "../platform/start.ts";
+import { lockState } from "../state/lock.ts";
+import { makeStateDirectories } from "../state/paths.ts";
+import type { StatePaths } from "../state/paths.ts";
+import { readStateProfile, removeUserProfile } from "../state/profile.ts";
+import { describe } from "../doctor/leaks/leak.ts";
+import { findLeaks, findSettledLeaks } from "../doctor/leaks/find.ts";
+import { Complaint } from "../complaint.ts";
+import { removeLeaks } from "../doctor/leaks/remove.ts";
+
+export interface DownResult {
+  stopped: string[];
+  settings: string[];
+  /** What a crashed part had left and this call removed. */
+  swept: string[];
+}
+
+/** What was killed may take this long to be gone from every table of the kernel's. */
+const SETTLE_MS = 5_000;
+
+/** Stops everything, puts host settings back, and makes sure that nothing is left; purge removes the data too. */
+export async function down(paths: StatePaths, purge: boolean): Promise<DownResult> {
+  await makeStateDirectories(paths);
+  const result = await stopAll(paths);
+  if (purge) {
+    await removeUserProfile(await readStateProfile(paths));
+    await rm(paths.root, { recursive: true, force: true });
+  }
+  return result;
+}
+
+async function stopAll(paths: StatePaths): Promise<DownResult> {
+  await using _lock = await lockState(paths);
+  const stopped = await stopParts(PARTS.toReversed(), paths, true);
+  const settings = await undoHostSettings(paths);
+  // An agent that was killed could not end its sandboxes: what it left is found by name and removed here.
+  const swept = (await removeLeaks(await findLeaks(paths))).map(describe);
+  const left = await findSettledLeaks(paths, SETTLE_MS);
+  if (left.length > 0) {
+    throw new Complaint(`something is left that could not be removed:\n${left.map((leak) => `  ${describe(leak)}`).join("\n")}`);
+  }
+  return { stopped, settings, swept };
+}

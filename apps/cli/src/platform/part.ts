@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { Service, StopStep } from "@collimate/embedded";
+import type { StatePaths } from "../state/paths.ts";
+import type { Endpoints } from "../state/endpoints.ts";
+import type { Secrets } from "../state/secrets.ts";
+
+/** What the start of a part can build on. */
+export interface StartContext {
+  paths: StatePaths;
+  secrets: Secrets;
+  /** Of the parts that are up already, and from earlier runs. */
+  endpoints: Endpoints;
+  options: UpOptions;
+}
+
+export interface UpOptions {
+  /** Where the api listens. */
+  host: string;
+  /** Undefined: the last one, else the default, else a free one. */
+  port: number | undefined;
+}
+
+/** One process of the platform. */
+export interface Part {
+  name: string;
+  start(context: StartContext): Promise<Service>;
+  /** How it is ended, by a process that is not its parent. */
+  stopSteps: readonly StopStep[];
+  /** Rejects with the reason while the running part does not serve. */
+  probe(endpoint: { url: string; port: number }): Promise<void>;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { tailOf } from "@collimate/embedded";
+import { runToEnd } from "../process/run-logged.ts";
+import type { LoggedRun, RunEnd } from "../process/run-logged.ts";
+import { ensureEnvironment } from "../python/environment.ts";
+import type { Step } from "../terminal/progress.ts";
+import { junitTally, vitestTally } from "./results.ts";
+import type { Suite } from "./suites.ts";
+import { judged, NONE } from "./tally.ts";
+import type { Tally } from "./tally.ts";
+
+export interface SuiteContext {
+  root: string;
+  tools: string;
+  /** Also what takes long. Suites see it as COLLIMATE_TEST_FULL=1. */
+  full: boolean;
+  progress: Step;
+  signal: AbortSignal;
+}
+
+export interface SuiteResult {
+  tally: Tally;
+  log: string;
+  /** The end of the log, when something failed. */
+  tail: string;
+}
+
+const LIMIT_MS = 1_800_000;
+
+/** Runs one suite in processes of its own. A suite that crashes, hangs or cannot be started is a failed one. */
+export async function runSuite(suite: Suite, context: SuiteContext): Promise<SuiteResult> {
+  const base = join(context.tools, "logs", "test", suite.name.replaceAll(/[^\w.-]+/g, "-"));
+  const log = `${base}.log`;
+  const report = `${base}.report`;
+  await mkdir(dirname(base), { recursive: true });
+  await rm(report, { force: true });
+  const run: Omit<LoggedRun, "argv"> = {
+    name: suite.name,
+    cwd: suite.directory,
+    log,
+    limitMs: LIMIT_MS,
+    signal: context.signal,
+    onLine: context.progress.note,
+    env: { ...process.env, COLLIMATE_TOOLS: context.tools, ...(context.full ? { COLLIMATE_TEST_FULL: "1" } : {}) },
+  };
+  const tally = await RUNNERS[suite.kind](suite, run, report, context);
+  return { tally, log, tail: tally.failed > 0 ? await tailOf(log, 60) : "" };
+}
+
+type Runner = (suite: Suite, run: Omit<LoggedRun, "argv">, report: string, context: SuiteContext) => Promise<Tally>;
+
+const RUNNERS: Readonly<Record<Suite["kind"], Runner>> = {
+  async script(suite, run) {
+    const end = await runToEnd({ ...run, argv: ["pnpm", "run", suite.script ?? ""] });
+    return succeeded(end) ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 };
+  },
+
+  async vitest(_suite, run, report, { root }) {
+    const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+    const end = await runToEnd({ ...run, argv: [process.execPath, vitest, "run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`] });
+    return judged(await tallyIn(report, vitestTally), succeeded(end));
+  },
+
+  async pytest(suite, run, report, { tools, progress, signal }) {
+    const requirements = join(suite.directory, "requirements-dev.txt");
+    const environment = await ensureEnvironment(
+      { name: "test", tools, install: ["--requirement", requirements, "--editable", suite.directory], madeFrom: [requirements, join(suite.directory, "pyproject.toml")] },
+      progress,
+      signal,
+    );
+    const end = await runToEnd({ ...run, argv: [join(environment, "bin", "python"), "-m", "pytest", `--junit-xml=${report}`] });
+    return judged(await tallyIn(report, junitTally), succeeded(end));
+  },
+};
+
+function succeeded({ code }: RunEnd): boolean {
+  return code === 0;
+}
+
+/** A runner that crashed has written no report, or half of one. */
+async function tallyIn(report: string, read: (text: string) => Tally): Promise<Tally> {
+  try {
+    return read(await readFile(report, "utf8"));
+  } catch {
+    return { ...NONE, failed: 1 };
+  }
+}

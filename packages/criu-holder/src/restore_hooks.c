@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The restore side. Where criu would map a VMA and read its pages, the held
+ * region is there already: the VMA is marked "premapped" at the region's
+ * address and the restorer moves it home as it does with its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "types.h"
+#include "cr_options.h"
+#include "image.h"
+#include "kerndat.h"
+#include "log.h"
+#include "mem.h"
+#include "mman.h"
+#include "pagemap.h"
+#include "pstree.h"
+#include "rst_info.h"
+#include "vma.h"
+#include "xmalloc.h"
+#include "holder.h"
+
+#undef LOG_PREFIX
+#define LOG_PREFIX "holder: "
+
+int __real_prepare_mm_pid(struct pstree_item *item);
+int __wrap_prepare_mm_pid(struct pstree_item *item);
+void __real_prepare_cow_vmas(void);
+void __wrap_prepare_cow_vmas(void);
+int __real_open_parent(int dfd, int *pfd);
+int __wrap_open_parent(int dfd, int *pfd);
+int __real_open_page_read(unsigned long id, struct page_read *pr, int flags);
+int __wrap_open_page_read(unsigned long id, struct page_read *pr, int flags);
+int __real_prepare_mappings(struct pstree_item *item);
+int __wrap_prepare_mappings(struct pstree_item *item);
+int __real_rst_mem_remap(void *to);
+int __wrap_rst_mem_remap(void *to);
+
+/* Cuts `vma` at `at`; returns the upper part, which stands behind it in the list. */
+static struct vma_area *cut_vma(struct vm_area_list *list, struct vma_area *vma, unsigned long at)
+{
+	struct vma_area *upper = alloc_vma_area();
+
+	if (!upper)
+		return NULL;
+	*upper->e = *vma->e;
+	upper->vm_open = vma->vm_open;
+	upper->vmfd = vma->vmfd;
+	upper->pvma = NULL;
+	upper->e->start = at;
+	upper->e->pgoff += at - vma->e->start;
+	vma->e->end = at;
+	list_add(&upper->list, &vma->list);
+	list->nr++;
+	return upper;
+}
+
+static void make_anonymous(struct vma_area *vma)
+{
+	vma->e->status = (vma->e->status & ~VMA_FILE_PRIVATE) | VMA_ANON_PRIVATE;
+	vma->e->flags |= MAP_ANONYMOUS;
+	vma->e->shmid = 0;
+	vma->e->pgoff = 0;
+	vma->e->fd = -1;
+	vma->vm_open = NULL;
+	vma->vmfd = NULL;
+}
+
+/* A written run of a file mapping is held, so it becomes an anonymous VMA between two file VMAs; there may be many. */
+static int cut_file_vma(struct vm_area_list *list, struct vma_area *vma, pid_t pid)
+{
+	unsigned long end = vma->e->end;
+	const struct region *r;
+
+	for (r = regions_find(&held.regions, pid, vma->e->start); r && r->start < end;
+	     r = regions_next(&held.regions, r)) {
+		struct vma_area *rest = NULL;
+
+		if (r->start > vma->e->start) {
+			vma = cut_vma(list, vma, r->start);
+			if (!vma)
+				return -1;
+		}
+		if (r->end < end) {
+			rest = cut_vma(list, vma, r->end);
+			if (!rest)
+				return -1;
+		}
+		make_anonymous(vma);
+		if (!rest)
+			break;
+		vma = rest;
+	}
+	return 0;
+}
+
+int __wrap_prepare_mm_pid(struct pstree_item *item)
+{
+	struct vm_area_list *list = &rsti(item)->vmas;
+	struct vma_area *vma, *next;
+	int ret = __real_prepare_mm_pid(item);
+
+	if (!restoring_from_held || ret < 0)
+		return ret;
+	list_for_each_entry_safe(vma, next, &list->h, list)
+		if (vma_can_be_held(vma->e) && (vma->e->status & VMA_FILE_PRIVATE) &&
+		    cut_file_vma(list, vma, vpid(item)))
+			return -1;
+	return ret;
+}
+
+/* Sharing between a task and its children is the business of the held memory alone. */
+void __wrap_prepare_cow_vmas(void)
+{
+	if (!restoring_from_held)
+		__real_prepare_cow_vmas();
+}
+
+int __wrap_open_parent(int dfd, int *pfd)
+{
+	if (!hide_parent_images)
+		return __real_open_parent(dfd, pfd);
+	*pfd = -1;
+	return 0;
+}
+
+/* Splits entry `e` at region borders into `out`; parts that are held are marked for criu's "lazy" branch, which skips them. */
+static int split_entry(unsigned long pid, const PagemapEntry *e, PagemapEntry **out)
+{
+	unsigned long at = e->vaddr, end = e->vaddr + e->nr_pages * KERNEL_PAGE;
+	int n = 0;
+
+	while (at < end) {
+		const struct region *r = regions_find(&held.regions, pid, at);
+		bool is_held = r && r->start <= at;
+		unsigned long stop = end;
+
+		if (is_held)
+			stop = min(end, r->end);
+		else if (r)
+			stop = min(end, r->start);
+		if (out) {
+			PagemapEntry *part = xmalloc(sizeof(*part));
+
+			if (!part)
+				return -1;
+			*part = *e;
+			part->vaddr = at;
+			part->nr_pages = (stop - at) / KERNEL_PAGE;
+			part->flags = is_held ? part->flags | PE_LAZY : part->flags & ~PE_LAZY;
+			out[n] = part;
+		}
+		n++;
+		at = stop;
+	}
+	return n;
+}
+
+/* In a restored task only what is not held is read, and that is always in this directory itself: no parents are opened. */
+int __wrap_open_page_read(unsigned long id, struct page_read *pr, int flags)
+{
+	PagemapEntry **parts;
+	size_t count = 0;
+	int ret, i, n;
+
+	if (!restoring_from_held || (flags & PR_TYPE_MASK) != PR_TASK)
+		return __real_open_page_read(id, pr, flags);
+
+	hide_parent_images = true;
+	ret = __real_open_page_read(id, pr, flags);
+	hide_parent_images = false;
+	if (ret <= 0)
+		return ret;
+
+	for (i = 0; i < pr->nr_pmes; i++)
+		count += split_entry(id, pr->pmes[i], NULL);
+	parts = xmalloc((count + 1) * sizeof(*parts));
+	if (!parts)
+		return -1;
+	count = 0;
+	for (i = 0; i < pr->nr_pmes; i++) {
+		n = split_entry(id, pr->pmes[i], parts + count);
+		if (n < 0)
+			return -1; /* this process is about to fail and exit: the parts go with it */
+		count += n;
+		xfree(pr->pmes[i]);
+	}
+	xfree(pr->pmes);
+	pr->pmes = parts;
+	pr->nr_pmes = count;
+	/* prepare_mappings() below takes it back. */
+	opts.lazy_pages = true;
+	return ret;
+}
+
+static int take_region(struct vma_area *vma, unsigned long at)
+{
+	unsigned long len = vma_area_len(vma);
+
+	/* The restorer takes write permission away where needed but does not add execute. */
+	if ((vma->e->prot & PROT_WRITE) && vma->e->prot != (PROT_READ | PROT_WRITE) &&
+	    mprotect((void *)at, len, vma->e->prot)) {
+		pr_perror("mprotect of held memory for %" PRIx64, vma->e->start);
+		return -1;
+	}
+	if ((vma->e->flags & MAP_LOCKED) && mlock((void *)at, len)) {
+		pr_perror("mlock of held memory for %" PRIx64, vma->e->start);
+		return -1;
+	}
+	vma->e->status |= VMA_PREMMAPED;
+	vma->e->status &= ~VMA_NO_PROT_WRITE;
+	vma->premmaped_addr = at;
+	return 0;
+}
+
+static const struct region *region_of(pid_t pid, const struct vma_area *vma)
+{
+	if (vma_area_is(vma, VMA_AREA_GUARD) || !vma_can_be_held(vma->e))
+		return NULL;
+	return regions_exact(&held.regions, pid, vma->e->start, vma->e->end);
+}
+
+static size_t regions_of(pid_t pid)
+{
+	const struct region *r;
+	size_t n = 0;
+
+	for (r = regions_find(&held.regions, pid, 0); r; r = regions_next(&held.regions, r))
+		n++;
+	return n;
+}
+
+/*
+ * criu premapped something itself (a stack with a neighbour right below, a
+ * shadow stack). The restorer knows one premapped area only, so its pieces and
+ * ours are moved into a new one.
+ */
+static int merge_areas(struct pstree_item *item, const struct area *area)
+{
+	struct vm_area_list *list = &rsti(item)->vmas;
+	unsigned long own = rsti(item)->premmapped_len, at;
+	struct vma_area *vma;
+	void *base;
+
+	if (kdat.stack_guard_gap_hidden) {
+		pr_err("Held memory beside criu's own needs a kernel that shows stack guard pages\n");
+		return -1;
+	}
+	base = mmap(NULL, own + (area->hi - area->lo) + HUGE_SIZE, PROT_NONE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED) {
+		pr_perror("Can't reserve the joined area");
+		return -1;
+	}
+	/* Same offset within a huge page as before, so that huge pages move whole. */
+	at = (((unsigned long)base + own) & ~(HUGE_SIZE - 1)) + (area->lo & (HUGE_SIZE - 1));
+	if (at < (unsigned long)base + own)
+		at += HUGE_SIZE;
+
+	list_for_each_entry(vma, &list->h, list) {
+		const struct region *r = region_of(vpid(item), vma);
+		unsigned long from = vma->premmaped_addr, to;
+
+		if (r)
+			to = at + ((unsigned long)r->addr - area->lo);
+		else if (vma_area_is(vma, VMA_PREMMAPED))
+			to = (unsigned long)base + (from - (unsigned long)rsti(item)->premmapped_addr);
+		else
+			continue;
+		if (r)
+			from = (unsigned long)r->addr;
+		if (mremap((void *)from, vma_area_len(vma), vma_area_len(vma), MREMAP_MAYMOVE | MREMAP_FIXED,
+			   (void *)to) != (void *)to) {
+			pr_perror("Can't move memory for %" PRIx64, vma->e->start);
+			return -1;
+		}
+		if (r && take_region(vma, to))
+			return -1;
+		vma->premmaped_addr = to;
+	}
+	rsti(item)->premmapped_addr = base;
+	rsti(item)->premmapped_len = at + (area->hi - area->lo) - (unsigned long)base;
+	return 0;
+}
+
+int __wrap_prepare_mappings(struct pstree_item *item)
+{
+	struct vm_area_list *list = &rsti(item)->vmas;
+	struct area *area = area_of(&held.areas, vpid(item));
+	int ret = __real_prepare_mappings(item);
+	struct vma_area *vma;
+	size_t taken = 0;
+
+	opts.lazy_pages = false;
+	if (!restoring_from_held || ret < 0 || !list->nr || !area)
+		return ret;
+
+	list_for_each_entry(vma, &list->h, list)
+		if (region_of(vpid(item), vma))
+			taken++;
+	/* Their pages were skipped, so a region without a VMA would be lost memory. */
+	if (taken != regions_of(vpid(item))) {
+		pr_err("Task %d: %zu held regions, but VMAs for %zu\n", vpid(item), regions_of(vpid(item)), taken);
+		return -1;
+	}
+	if (rsti(item)->premmapped_len)
+		return merge_areas(item, area);
+
+	list_for_each_entry(vma, &list->h, list) {
+		const struct region *r = region_of(vpid(item), vma);
+
+		if (r && take_region(vma, (unsigned long)r->addr))
+			return -1;
+	}
+	rsti(item)->premmapped_addr = (void *)area->lo;
+	rsti(item)->premmapped_len = area->hi - area->lo;
+	return 0;
+}
+
+struct span {
+	unsigned long lo, hi;
+};
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Unmaps what lies between the premapped VMAs: the restorer would leave it in the restored task. */
+static int drop_holes(struct pstree_item *item)
+{
+	unsigned long at = (unsigned long)rsti(item)->premmapped_addr, end = at + rsti(item)->premmapped_len;
+	struct vm_area_list *list = &rsti(item)->vmas;
+	struct span *spans = xmalloc((list->nr + 1) * sizeof(*spans));
+	struct vma_area *vma;
+	size_t n = 0, i;
+	int ret = 0;
+
+	if (!spans)
+		return -1;
+	list_for_each_entry(vma, &list->h, list)
+		if (vma_area_is(vma, VMA_PREMMAPED))
+			spans[n++] = (struct span){ vma->premmaped_addr, vma->premmaped_addr + vma_area_len(vma) };
+	spans[n++] = (struct span){ end, end };
+	qsort(spans, n, sizeof(*spans), compare_spans);
+	for (i = 0; i < n; i++) {
+		if (spans[i].lo > at && munmap((void *)at, spans[i].lo - at)) {
+			pr_perror("Can't unmap the hole at %lx", at);
+			ret = -1;
+			break;
+		}
+		at = spans[i].hi;
+	}
+	xfree(spans);
+	return ret;
+}
+
+/* criu calls this when it has found the place for its restorer; nothing of ours or criu's is mapped after it. */
+int __wrap_rst_mem_remap(void *to)
+{
+	if (restoring_from_held && area_of(&held.areas, vpid(current)) && drop_holes(current))
+		return -1;
+	return __real_rst_mem_remap(to);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { CriuError } from "./error.ts";
+import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
+import { freeze } from "./freezer.ts";
+import { runCriu } from "./run.ts";
+import { type DumpStats, readDumpStats } from "./stats.ts";
+
+/** Bytes that come in between two looks of criu at a TCP queue; the next dump works. */
+const RACE_WITH_NETWORK = /soccr: recv failed/;
+const ATTEMPTS = 3;
+const LOG_NAME = "dump.log";
+
+export interface DumpOptions {
+  readonly program: CriuProgram;
+  readonly tree: TreeOptions;
+  /** Host pid of the tree's first process. */
+  readonly pid: number;
+  /**
+   * Directory for the images; emptied first. Keep it on tmpfs, below a directory
+   * that is closed to others: it is itself open to all who know a name in it.
+   */
+  readonly images: string;
+  /** Whether the tree runs on afterwards. */
+  readonly leaveRunning: boolean;
+  /**
+   * Write only what changed since the tree was restored by a holder. If that
+   * holder is gone the dump is a full one.
+   */
+  readonly delta?: {
+    /** The holder's images; the new ones refer to them by a relative link, so they must move together. */
+    readonly parentImages: string;
+    /** The holder's table of what it holds; by default in its images. */
+    readonly table?: string;
+  };
+  /**
+   * A cgroup (v1 freezer or v2) that holds the tree and nothing else. It is
+   * frozen before and thawed after the dump.
+   */
+  readonly cgroup?: string;
+  /**
+   * Called once when the tree stands still; it runs beside the dump, and the
+   * tree stays frozen until both are done. Needs `cgroup`.
+   */
+  readonly onFrozen?: () => Promise<void>;
+  /** Default 60,000. */
+  readonly limitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface DumpResult extends DumpStats {
+  /** How the images were written. "full" although a delta was asked for: its holder was gone. */
+  readonly kind: "full" | "delta";
+  /** From the call to the answer. */
+  readonly ms: number;
+  /** From before the freeze to after the thaw; with no cgroup, what criu says. */
+  readonly pauseMs: number;
+}
+
+/** Checkpoints a process tree into images. */
+export async function dump(options: DumpOptions): Promise<DumpResult> {
+  if (options.onFrozen !== undefined && options.cgroup === undefined) {
+    throw new TypeError("onFrozen needs a cgroup to freeze");
+  }
+  const started = performance.now();
+  const deadline = started + (options.limitMs ?? 60_000);
+  if (options.cgroup === undefined) {
+    const kind = await attempts(options, deadline);
+    const stats = await readDumpStats(options.images);
+    return { kind, ms: performance.now() - started, pauseMs: stats.frozenMs, ...stats };
+  }
+
+  const pauseStarted = performance.now();
+  const frozen = await freeze(options.cgroup, Math.min(5000, deadline - performance.now()));
+  let kind: "full" | "delta";
+  let pauseMs: number;
+  try {
+    const outcomes = await Promise.allSettled([attempts(options, deadline), options.onFrozen?.()]);
+    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+    kind = outcomes[0].status === "fulfilled" ? outcomes[0].value : "full";
+  } finally {
+    // A dump that does not leave the tree running has ended it: then there is nobody to thaw.
+    await frozen.thaw();
+    pauseMs = performance.now() - pauseStarted;
+  }
+  const stats = await readDumpStats(options.images);
+  return { kind, ms: performance.now() - started, pauseMs, ...stats };
+}
+
+async function attempts(options: DumpOptions, deadline: number): Promise<"full" | "delta"> {
+  let kind: "full" | "delta" = options.delta === undefined ? "full" : "delta";
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await once(options, kind, deadline - performance.now());
+      return kind;
+    } catch (error) {
+      if (!(error instanceof CriuError) || error.code !== "failed" || error.treeDamaged) throw error;
+      const log = error.log.join("\n");
+      if (kind === "delta" && /holder of .* is gone|table of held memory/.test(log)) {
+        kind = "full";
+      } else if (attempt >= ATTEMPTS || !RACE_WITH_NETWORK.test(log)) {
+        throw error;
+      }
+    }
+  }
+}
+
+async function once(options: DumpOptions, kind: "full" | "delta", limitMs: number): Promise<void> {
+  const { program, tree, images, delta } = options;
+  await rm(images, { recursive: true, force: true });
+  await mkdir(images, { recursive: true });
+  // A restore opens images by name when it has become the tree's own user already. Keep others out one level above.
+  await chmod(images, 0o755);
+  const args = [
+    "dump",
+    "-t",
+    String(options.pid),
+    "-D",
+    images,
+    "-o",
+    LOG_NAME,
+    ...commonFlags(program, tree),
+    // A dump always takes connections along; restore decides what becomes of them.
+    "--tcp-established",
+    ...(options.leaveRunning ? ["--leave-running"] : []),
+    ...(options.cgroup === undefined ? [] : ["--freeze-cgroup", options.cgroup]),
+  ];
+  const env: Record<string, string> = {};
+  if (kind === "delta" && delta !== undefined) {
+    args.push("--prev-images-dir", relative(images, delta.parentImages));
+    env["HOLDER_TAB"] = delta.table ?? join(delta.parentImages, "held.tab");
+  }
+  await runCriu({
+    program,
+    args,
+    env,
+    limitMs: Math.max(1, limitMs),
+    log: join(images, LOG_NAME),
+    purpose: `dump process ${options.pid}`,
+    touchesTree: true,
+    ownsChildren: false,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+import { createConnection, type Socket } from "node:net";
+import { z } from "zod";
+import { CriuError } from "./error.ts";
+import { meaningfulLines } from "./log.ts";
+
+/** The border to the holder: its socket protocol, see packages/criu-holder/README.md. */
+
+const REPLY_BYTES = 65_536;
+/** The holder ends a request itself at its deadline; this much later it is taken for dead. */
+const GRACE_MS = 5000;
+
+const pid = z.number().int().positive();
+const memory = {
+  pid,
+  generation: z.number().int().nonnegative(),
+  tasks: z.number().int().nonnegative(),
+  regions: z.number().int().nonnegative(),
+  held_bytes: z.number().nonnegative(),
+  populated_bytes: z.number().nonnegative(),
+};
+
+export const failed = z.object({ ok: z.literal(false), error: z.string(), log: z.string() });
+export const namespaceReady = z.object({ ns: pid });
+export const restored = z.object({ ok: z.literal(true), pid, ms: z.number(), fork_ms: z.number() });
+export const derived = z.object({ ok: z.literal(true), ...memory, ms: z.number(), fork_ms: z.number() });
+export const stat = z.object({ ok: z.literal(true), ...memory, in_flight: z.number().int().nonnegative() });
+export const done = z.object({ ok: z.literal(true) });
+export const ready = z.object({ ready: z.literal(true), ...memory, load_ms: z.number() });
+
+export type Field = readonly [key: string, value: string | number];
+
+function encode(fields: readonly Field[]): string {
+  const lines = fields.map(([key, value]) => {
+    const text = String(value);
+    if (/[\n\0]/.test(text)) throw new CriuError("protocol", `${key} holds a line end or a zero byte`);
+    return `${key}=${text}\n`;
+  });
+  return `${lines.join("")}\n`;
+}
+
+async function* lines(socket: Socket): AsyncGenerator<string> {
+  let buffer = "";
+  for await (const chunk of socket) {
+    buffer += chunk;
+    if (buffer.length > REPLY_BYTES) throw new CriuError("protocol", "the holder's answer is too long");
+    for (let end = buffer.indexOf("\n"); end >= 0; end = buffer.indexOf("\n")) {
+      yield buffer.slice(0, end);
+      buffer = buffer.slice(end + 1);
+    }
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new CriuError("protocol", "the holder's answer is not JSON", { cause });
+  }
+}
+
+export interface Exchange<Reply> {
+  readonly socket: string;
+  readonly fields: readonly Field[];
+  readonly reply: z.ZodType<Reply>;
+  /** What was asked for, for messages. */
+  readonly purpose: string;
+  readonly limitMs: number;
+  /** Whether the answer must be taken before the holder lets the new processes live. */
+  readonly keep: boolean;
+  readonly onNamespace?: (pid: number) => Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
+/** One request. When this fails or is aborted, the holder ends what it had begun. */
+export async function exchange<Reply>(request: Exchange<Reply>): Promise<Reply> {
+  const text = encode(request.fields);
+  const socket = createConnection(request.socket);
+  socket.setEncoding("utf8");
+  let stopped: CriuError | undefined;
+  const stop = (error: CriuError) => {
+    stopped ??= error;
+    socket.destroy(stopped);
+  };
+  const onAbort = () => stop(new CriuError("aborted", `aborted: ${request.purpose}`));
+  const timer = setTimeout(
+    () => stop(new CriuError("timeout", `the holder did not answer within ${request.limitMs} ms: ${request.purpose}`)),
+    request.limitMs + GRACE_MS,
+  );
+  if (request.signal?.aborted) onAbort();
+  request.signal?.addEventListener("abort", onAbort, { once: true });
+  try {
+    socket.write(text);
+    for await (const line of lines(socket)) {
+      const value = parseLine(line);
+      const turn = namespaceReady.safeParse(value);
+      if (turn.success) {
+        await request.onNamespace?.(turn.data.ns);
+        socket.write("go\n");
+        continue;
+      }
+      const no = failed.safeParse(value);
+      if (no.success) {
+        const log = meaningfulLines(no.data.log);
+        const code = no.data.error === "the deadline has passed" ? "timeout" : "failed";
+        throw new CriuError(code, `could not ${request.purpose}: ${no.data.error}`, { log });
+      }
+      const yes = request.reply.safeParse(value);
+      if (!yes.success) throw new CriuError("protocol", "the holder's answer has another form", { cause: yes.error });
+      if (request.keep) await new Promise<void>((resolve) => socket.end("keep\n", resolve));
+      return yes.data;
+    }
+    throw new CriuError("holder-gone", `the holder broke off: could not ${request.purpose}`);
+  } catch (error) {
+    if (stopped !== undefined) throw stopped;
+    if (error instanceof CriuError) throw error;
+    if (error instanceof Error && "syscall" in error) {
+      throw new CriuError("holder-gone", `no connection to the holder: could not ${request.purpose}`, { cause: error });
+    }
+    // What the caller's own onNamespace has thrown.
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    request.signal?.removeEventListener("abort", onAbort);
+    socket.destroy();
+  }
+}

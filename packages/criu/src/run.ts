@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { chmod, mkdir } from "node:fs/promises";
+import { CriuError } from "./error.ts";
+import { type CriuProgram, programEnvironment, RUN_DIRECTORY } from "./flags.ts";
+import { meaningfulLines, readMeaningfulLines } from "./log.ts";
+
+const STDERR_BYTES = 16_384;
+
+export interface Run {
+  readonly program: CriuProgram;
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** After this time criu is killed. */
+  readonly limitMs: number;
+  /** Absolute path of the log that `args` name, to quote on failure. */
+  readonly log?: string;
+  /** What criu was to do, for messages: "dump process 12". */
+  readonly purpose: string;
+  /** Whether a killed criu leaves its code in somebody's tasks. */
+  readonly touchesTree: boolean;
+  /** Whether the processes that criu has made go with it when it is killed. */
+  readonly ownsChildren: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export async function prepareRunDirectory(): Promise<void> {
+  await mkdir(RUN_DIRECTORY, { recursive: true, mode: 0o700 });
+  await chmod(RUN_DIRECTORY, 0o700);
+}
+
+function childrenOf(pid: number | undefined): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // it has ended by itself
+  }
+}
+
+/** Runs criu to its end and answers what it wrote on stdout. Never lets it live longer than the limit. */
+export async function runCriu(run: Run): Promise<string> {
+  await prepareRunDirectory();
+  const started = performance.now();
+  const child = spawn(run.program.path, [...run.args], {
+    env: { ...programEnvironment(run.program), ...run.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout = (stdout + text).slice(-STDERR_BYTES);
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-STDERR_BYTES);
+  });
+
+  let killed: "timeout" | "aborted" | undefined;
+  const kill = (why: "timeout" | "aborted") => {
+    if (killed !== undefined) return;
+    killed = why;
+    const children = run.ownsChildren ? childrenOf(child.pid) : [];
+    child.kill("SIGKILL");
+    for (const pid of children) killIfThere(pid);
+  };
+  const timer = setTimeout(kill, run.limitMs, "timeout");
+  const onAbort = () => kill("aborted");
+  if (run.signal?.aborted) onAbort();
+  run.signal?.addEventListener("abort", onAbort, { once: true });
+
+  let code: number | null;
+  let signal: NodeJS.Signals | null;
+  try {
+    // "exit", not "close": processes that criu has restored may hold the pipes.
+    [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (exitCode, exitSignal) => resolve([exitCode, exitSignal]));
+    });
+  } catch (cause) {
+    throw new CriuError("not-started", `can't start ${run.program.path}`, { cause });
+  } finally {
+    clearTimeout(timer);
+    run.signal?.removeEventListener("abort", onAbort);
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }
+  if (code === 0) return stdout;
+
+  const fromFile = run.log === undefined ? [] : await readMeaningfulLines(run.log);
+  const log = fromFile.length > 0 ? fromFile : meaningfulLines(stderr);
+  if (killed !== undefined) {
+    const ms = Math.round(performance.now() - started);
+    throw new CriuError(killed, `criu was killed after ${ms} ms: could not ${run.purpose}`, {
+      log,
+      treeDamaged: run.touchesTree,
+    });
+  }
+  throw new CriuError("failed", `criu could not ${run.purpose} (${signal ?? `exit code ${code}`})`, {
+    log,
+    treeDamaged: signal !== null && run.touchesTree,
+  });
+}

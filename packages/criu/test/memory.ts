@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+import { closeSync, openSync, readFileSync, readSync } from "node:fs";
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface Comparison {
+  readonly bytes: number;
+  /** Whether both have private memory at the same addresses. */
+  readonly sameLayout: boolean;
+  /**
+   * 32-byte blocks that differ. One per thread is allowed for: the kernel
+   * writes the number of the CPU into each thread's rseq area, which is such a
+   * block (include/uapi/linux/rseq.h).
+   */
+  readonly blocks: readonly string[];
+}
+
+const BLOCK = 32;
+const CHUNK = 4 << 20;
+
+/** Readable private memory but what the kernel makes ([vvar], [vdso]); neighbours joined. */
+function privateMemory(pid: number): Range[] {
+  const ranges: Range[] = [];
+  for (const line of readFileSync(`/proc/${pid}/maps`, "utf8").split("\n")) {
+    const match = /^([0-9a-f]+)-([0-9a-f]+) (r..p) \S+ \S+ \S+ *(.*)$/.exec(line);
+    if (match === null || match[4]?.startsWith("[v")) continue;
+    // User addresses have 47 bits: exact as numbers.
+    const [start, end] = [Number.parseInt(match[1] ?? "", 16), Number.parseInt(match[2] ?? "", 16)];
+    const last = ranges.at(-1);
+    if (last?.end === start) ranges[ranges.length - 1] = { start: last.start, end };
+    else ranges.push({ start, end });
+  }
+  return ranges;
+}
+
+function readAt(file: number, buffer: Buffer, address: number): boolean {
+  try {
+    return readSync(file, buffer, 0, buffer.length, address) === buffer.length;
+  } catch {
+    return false;
+  }
+}
+
+/** Compares all private memory of two processes that stand still, byte for byte. */
+export function compareMemory(one: number, other: number): Comparison {
+  const ranges = privateMemory(one);
+  const sameLayout = JSON.stringify(ranges) === JSON.stringify(privateMemory(other));
+  const files = [openSync(`/proc/${one}/mem`, "r"), openSync(`/proc/${other}/mem`, "r")] as const;
+  const blocks = new Set<string>();
+  let bytes = 0;
+  try {
+    for (const { start, end } of ranges) {
+      for (let at = start; at < end; at += CHUNK) {
+        const size = Math.min(CHUNK, end - at);
+        const [a, b] = [Buffer.alloc(size), Buffer.alloc(size)];
+        const readable = [readAt(files[0], a, at), readAt(files[1], b, at)];
+        // Pages of a file behind its end can be read in neither.
+        if (readable[0] !== readable[1]) blocks.add(`unreadable ${at.toString(16)}`);
+        bytes += size;
+        if (a.equals(b)) continue;
+        for (let offset = 0; offset < size; offset += BLOCK) {
+          if (a.compare(b, offset, offset + BLOCK, offset, offset + BLOCK) !== 0) {
+            blocks.add((at + offset).toString(16));
+          }
+        }
+      }
+    }
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+  return { bytes, sameLayout, blocks: [...blocks] };
+}

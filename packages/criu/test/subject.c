@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program for tests that does to its memory what allocators do.
+ *
+ * On SIGUSR1 it reads a line from /command, does it and writes the answer to
+ * /answer (by rename, so that a reader sees all or nothing).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096ul
+#define MIB (1ul << 20)
+#define BIG (32 * MIB)
+
+static unsigned char *big;   /* BIG bytes, huge-page sized blocks, all written */
+static unsigned char *odd;   /* the same with an odd start and only every third page written */
+static unsigned char *grown; /* from realloc */
+static size_t grown_len;
+static unsigned char *file_map; /* private mapping of /pattern, some pages written */
+static unsigned char data_run[3 * 64 * PAGE] = { 1 }; /* .data, dirtied in several separate runs */
+static unsigned char *below_stack; /* STACK_AREA bytes, and right above them as many that grow down */
+#define STACK_AREA (16 * PAGE)
+static int pipe_fds[2];
+static bool odd_dropped;
+
+static unsigned char stamp(unsigned long i, unsigned seed)
+{
+	return (i * 2654435761u + seed) >> 13;
+}
+
+static void fill(unsigned char *p, size_t len, unsigned seed)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		p[i] = stamp(i, seed);
+}
+
+static size_t wrong(const unsigned char *p, size_t len, unsigned seed, size_t from)
+{
+	size_t i, n = 0;
+
+	for (i = from; i < len; i++)
+		n += p[i] != stamp(i, seed);
+	return n;
+}
+
+static size_t nonzero(const unsigned char *p, size_t len)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < len; i++)
+		n += p[i] != 0;
+	return n;
+}
+
+static unsigned char *map(size_t len)
+{
+	unsigned char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(2);
+	return p;
+}
+
+static void *draw_keys(void *arg)
+{
+	/* By the C library: with a vDSO that has getrandom, its state lies in our memory. */
+	return getrandom(arg, 16, 0) == 16 ? arg : NULL;
+}
+
+static void *sleeping_thread(void *arg)
+{
+	while (1)
+		pause();
+	return arg;
+}
+
+static bool listen_at(const char *address, int port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int sk = socket(AF_INET, SOCK_STREAM, 0);
+
+	return inet_pton(AF_INET, address, &a.sin_addr) == 1 && !bind(sk, (struct sockaddr *)&a, sizeof(a)) &&
+	       !listen(sk, 8);
+}
+
+static void start(void)
+{
+	pthread_t t;
+	size_t i;
+	int fd;
+
+	big = map(BIG);
+	fill(big, BIG, 1);
+	odd = map(BIG + 3 * PAGE) + 3 * PAGE;
+	for (i = 0; i < BIG; i += 3 * PAGE)
+		fill(odd + i, PAGE, i);
+	grown_len = 10 * MIB;
+	grown = malloc(grown_len);
+	fill(grown, grown_len, 2);
+	for (i = 0; i < sizeof(data_run); i += 64 * PAGE)
+		fill(data_run + i, 2 * PAGE, i);
+	fd = open("/pattern", O_RDONLY);
+	file_map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (file_map == MAP_FAILED)
+		_exit(4);
+	for (i = 0; i < MIB; i += 16 * PAGE)
+		fill(file_map + i, PAGE, i);
+	/* criu premaps such a neighbour by itself, so its area and the held one have to be joined. */
+	below_stack = map(2 * STACK_AREA);
+	if (mmap(below_stack + STACK_AREA, STACK_AREA, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN, -1, 0) == MAP_FAILED)
+		_exit(6);
+	fill(below_stack, 2 * STACK_AREA, 4);
+	if (pipe(pipe_fds) || write(pipe_fds[1], "in flight", 9) != 9)
+		_exit(5);
+	for (i = 0; i < 3; i++)
+		pthread_create(&t, NULL, sleeping_thread, NULL);
+	if (!listen_at("127.0.0.1", 7777))
+		_exit(3);
+	/* A child that shares most pages with us by fork. */
+	if (!fork()) {
+		big[0] ^= 1;
+		sleeping_thread(NULL);
+	}
+}
+
+/* All that a restore must have kept. */
+static int check_all(char *out, size_t room)
+{
+	size_t bad = wrong(big, BIG, 1, 0) + wrong(below_stack, 2 * STACK_AREA, 4, 0), i;
+
+	for (i = odd_dropped ? 21 * MIB : 0; i < BIG; i += 3 * PAGE)
+		bad += wrong(odd + i, PAGE, i, 0) + nonzero(odd + i + PAGE, PAGE);
+	bad += wrong(grown, 10 * MIB, 2, 0);
+	for (i = 0; i < sizeof(data_run); i += 64 * PAGE)
+		bad += wrong(data_run + i, 2 * PAGE, i, 0);
+	for (i = 0; i < MIB; i += 16 * PAGE)
+		bad += wrong(file_map + i, PAGE, i, 0);
+	return snprintf(out, room, "wrong %zu", bad);
+}
+
+/* Bytes that are not zero after memory was given back, of neighbours that changed, and calls that failed. */
+static int give_back(char *out, size_t room)
+{
+	size_t old = 0, harmed = 0, failed = 0;
+	int status = -1;
+
+	failed += madvise(big + 2 * MIB, 2 * MIB, MADV_DONTNEED) != 0;
+	old += nonzero(big + 2 * MIB, 2 * MIB);
+	failed += madvise(big + 8 * MIB + 5 * PAGE, 7 * PAGE, MADV_DONTNEED) != 0;
+	old += nonzero(big + 8 * MIB + 5 * PAGE, 7 * PAGE);
+	harmed += wrong(big, 8 * MIB + 5 * PAGE, 1, 4 * MIB);
+	harmed += wrong(big, 12 * MIB, 1, 8 * MIB + 12 * PAGE);
+	failed += madvise(big + 12 * MIB, MIB, MADV_FREE) != 0;
+	failed += madvise(big + 12 * MIB, MIB, MADV_DONTNEED) != 0;
+	old += nonzero(big + 12 * MIB, MIB);
+	failed += mprotect(big + 14 * MIB, MIB, PROT_READ) != 0;
+	failed += madvise(big + 14 * MIB, MIB, MADV_DONTNEED) != 0;
+	old += nonzero(big + 14 * MIB, MIB);
+	failed += mprotect(big + 14 * MIB, MIB, PROT_READ | PROT_WRITE) != 0;
+	if (!fork()) {
+		madvise(big + 16 * MIB, MIB, MADV_DONTNEED);
+		_exit(nonzero(big + 16 * MIB, MIB) != 0);
+	}
+	wait(&status);
+	failed += status != 0;
+	harmed += wrong(big, 17 * MIB, 1, 16 * MIB);
+	return snprintf(out, room, "old %zu harmed %zu failed %zu", old, harmed, failed);
+}
+
+/* The same two questions to a private mapping of a file: here old bytes MUST come back. */
+static int give_back_file(char *out, size_t room)
+{
+	unsigned char *p = file_map + 4 * PAGE; /* not written: what is there is the file's */
+
+	madvise(p, PAGE, MADV_DONTNEED);
+	return snprintf(out, room, "old %zu", nonzero(p, PAGE));
+}
+
+static int grow(char *out, size_t room)
+{
+	size_t next = grown_len * 4;
+	unsigned char *p = realloc(grown, next);
+
+	if (!p)
+		return snprintf(out, room, "realloc: %s", strerror(errno));
+	grown = p;
+	size_t harmed = wrong(grown, 10 * MIB, 2, 0), old = nonzero(grown + grown_len, next - grown_len);
+	fill(grown + grown_len, next - grown_len, 3);
+	harmed += wrong(grown + grown_len, next - grown_len, 3, 0);
+	grown_len = next;
+	return snprintf(out, room, "old %zu harmed %zu", old, harmed);
+}
+
+/* Resizes the block at `big` in place as jemalloc and glibc do: one VMA is needed. */
+static int resize_big(char *out, size_t room)
+{
+	unsigned char *p = mremap(big, BIG, BIG * 2, MREMAP_MAYMOVE);
+
+	if (p == MAP_FAILED)
+		return snprintf(out, room, "mremap: %s", strerror(errno));
+	size_t old = nonzero(p + BIG, BIG);
+	fill(p + BIG, BIG, 1);
+	big = mremap(p, BIG * 2, BIG, MREMAP_MAYMOVE);
+	return big == MAP_FAILED ? snprintf(out, room, "shrink: %s", strerror(errno)) : snprintf(out, room, "old %zu", old);
+}
+
+static int keys(char *out, size_t room)
+{
+	unsigned char k[2][16];
+	pthread_t t;
+	int n = 0, i;
+
+	draw_keys(k[0]);
+	pthread_create(&t, NULL, draw_keys, k[1]);
+	pthread_join(t, NULL);
+	for (i = 0; i < 32; i++)
+		n += snprintf(out + n, room - n, "%02x", k[i / 16][i % 16]);
+	return n;
+}
+
+static unsigned long touched;
+
+/* `n` pages spread over `big`, each round others; all of it goes back to the same pattern next time by "check". */
+static int scatter(char *out, size_t room, unsigned n, unsigned round)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		unsigned char *p = big + (i * 37 + round * 11) % (BIG / PAGE) * PAGE;
+
+		p[7] ^= 0xff;
+		p[7] ^= 0xff;
+		touched++;
+	}
+	return snprintf(out, room, "touched %lu", touched);
+}
+
+static int do_command(char *out, size_t room)
+{
+	char line[128] = "", *end;
+	int fd = open("/command", O_RDONLY);
+	ssize_t n = read(fd, line, sizeof(line) - 1);
+	unsigned a = 0, b = 0;
+
+	close(fd);
+	if (n <= 0)
+		return snprintf(out, room, "no command");
+	line[n] = 0;
+	end = strchr(line, '\n');
+	if (end)
+		*end = 0;
+	if (!strcmp(line, "check"))
+		return check_all(out, room);
+	if (!strcmp(line, "give back"))
+		return give_back(out, room);
+	if (!strcmp(line, "give back file"))
+		return give_back_file(out, room);
+	if (!strcmp(line, "grow"))
+		return grow(out, room);
+	if (!strcmp(line, "resize"))
+		return resize_big(out, room);
+	if (!strcmp(line, "keys"))
+		return keys(out, room);
+	if (!strcmp(line, "pipe")) {
+		n = read(pipe_fds[0], out, room);
+		return n;
+	}
+	if (sscanf(line, "scatter %u %u", &a, &b) == 2)
+		return scatter(out, room, a, b);
+	if (!strncmp(line, "listen ", 7))
+		return snprintf(out, room, "%s", listen_at(line + 7, 7778) ? "listening" : strerror(errno));
+	if (!strcmp(line, "drop odd")) {
+		odd_dropped = true;
+		return snprintf(out, room, "%d", madvise(odd, 21 * MIB, MADV_DONTNEED));
+	}
+	if (!strcmp(line, "odd is dropped"))
+		return snprintf(out, room, "old %zu", nonzero(odd, 21 * MIB));
+	if (!strcmp(line, "spoil")) {
+		big[5 * MIB] ^= 1;
+		return snprintf(out, room, "spoilt");
+	}
+	return snprintf(out, room, "unknown command: %s", line);
+}
+
+static void answer(const char *text, size_t len)
+{
+	int fd = open("/answer.new", O_CREAT | O_WRONLY | O_TRUNC, 0644);
+
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len || close(fd) || rename("/answer.new", "/answer"))
+		_exit(1);
+}
+
+int main(void)
+{
+	char out[256];
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	start();
+	answer("ready", 5);
+	while (1)
+		if (!sigwait(&set, &sig))
+			answer(out, do_command(out, sizeof(out)));
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+import { execFile } from "node:child_process";
+import { chown, mkdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { findProgram } from "./process/program.ts";
+
+/** A system account that the data services run as. */
+export interface Account {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
+/** PostgreSQL refuses to run as root, and the others have no need to. */
+const NAME = "collimate-data";
+
+/** The services' account, made on first use; undefined when we are not root (they then run as we do). */
+export async function serviceAccount(): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const found = await lookUp();
+    if (found !== undefined) return found;
+    await create();
+  }
+  throw new Error(`the system account ${NAME} could not be made: see useradd(8)`);
+}
+
+async function lookUp(): Promise<Account | undefined> {
+  for (const line of (await readFile("/etc/passwd", "utf8")).split("\n")) {
+    const [name, , uid, gid] = line.split(":");
+    if (name === NAME) return { name, uid: Number(uid), gid: Number(gid) };
+  }
+  return undefined;
+}
+
+async function create(): Promise<void> {
+  const useradd = await findProgram("useradd", "passwd");
+  const options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"];
+  try {
+    await promisify(execFile)(useradd, [...options, NAME]);
+  } catch (error) {
+    // 9: somebody else made it in the meantime. 1: the password file is locked by somebody who is doing so. useradd(8).
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code !== 9 && code !== 1) throw new Error(`the system account ${NAME} could not be made`, { cause: error });
+    await delay(100);
+  }
+}
+
+/** A directory that only the services' account (or we, when there is none) can enter. */
+export async function privateDirectory(path: string, account: Account | undefined): Promise<string> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  if (account !== undefined) await chown(path, account.uid, account.gid);
+  return path;
+}

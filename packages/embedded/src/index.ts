@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+export { serviceAccount } from "./account.ts";
+export type { Account } from "./account.ts";
+export { freePort } from "./port.ts";
+export { startPostgres, POSTGRES_STOP } from "./postgres/postgres.ts";
+export type { Postgres, PostgresOptions } from "./postgres/postgres.ts";
+export { postgresBinaries } from "./postgres/binaries.ts";
+export { identify, isAlive } from "./process/identity.ts";
+export type { ProcessIdentity } from "./process/identity.ts";
+export { launch } from "./process/launch.ts";
+export type { Launched, LaunchSpec } from "./process/launch.ts";
+export { tailOf } from "./process/log.ts";
+export { findProgram, SERVICE_ENV } from "./process/program.ts";
+export { readRecord, removeRecord, writeRecord } from "./process/record.ts";
+export { POLITE_STOP, stopProcess } from "./process/stop.ts";
+export type { StopStep } from "./process/stop.ts";
+export { NotReady, untilReady } from "./readiness.ts";
+export { startRedis } from "./redis/redis.ts";
+export type { RedisOptions } from "./redis/redis.ts";
+export { startRegistry } from "./registry/registry.ts";
+export type { Registry } from "./registry/registry.ts";
+export { startService } from "./service.ts";
+export type { Service, ServicePlan, StartOptions } from "./service.ts";
+export { startStack } from "./stack.ts";
+export type { Part, Stack } from "./stack.ts";
+export { toolsDirectory } from "./tools.ts";

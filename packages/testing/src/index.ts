@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+export { freshDatabase } from "./fresh-database.ts";
+export { SimulatedAgent, type SimulatedAgentOptions, SimulatedFailure } from "./simulated-agent.ts";
