@@ -51,8 +51,8 @@ export type HostStat = z.infer<typeof statResult>;
 interface Pending {
   operation: string;
   timer: NodeJS.Timeout;
-  resolve(answer: DaemonLine): void;
-  reject(error: HostError): void;
+  resolve: (answer: DaemonLine) => void;
+  reject: (error: HostError) => void;
 }
 
 /**

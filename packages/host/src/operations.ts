@@ -63,8 +63,8 @@ export const bootRequest = z.object({
 export type BootRequest = z.input<typeof bootRequest>;
 
 /** 100.64.0.0/10 (RFC 6598): what tells sandboxes apart on the host; no packet with it leaves the host. */
-const outerAddress = z.ipv4().refine((text) => {
-  const [first = 0, second = 0] = text.split(".").map(Number);
+const outerAddress = z.ipv4().refine((address) => {
+  const [first = 0, second = 0] = address.split(".").map(Number);
   return first === 100 && second >> 6 === 1;
 }, "must be an address of 100.64.0.0/10");
 

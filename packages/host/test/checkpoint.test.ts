@@ -20,9 +20,15 @@ function runCriu(host: TestHost, verb: string, ...options: string[]): void {
     execFileSync("nsenter", argv, { env: { ...process.env, CRIU_FAULT: "130" }, timeout: 20_000 });
   } catch (error) {
     const log = readFileSync(join(images, `${verb}.log`), "utf8");
-    throw new Error(`criu ${verb} failed: ${log.split("\n").filter((line) => line.includes("Error")).join("\n")}`, {
-      cause: error,
-    });
+    throw new Error(
+      `criu ${verb} failed: ${log
+        .split("\n")
+        .filter((line) => line.includes("Error"))
+        .join("\n")}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -37,8 +43,7 @@ describe.skipIf(!existsSync(criu))("a booted sandbox", () => {
       const { client, socket } = host.hostd;
       await using sandbox = await booted(host, { addrs: ["10.0.0.2/32"] }, { index: true, nfsExport: true });
       mkdirSync("/dev/shm/collimate-criu", { recursive: true, mode: 0o700 }); // criu's own cache
-      for (const path of ["images", "child/upper", "child/work", "child-root"])
-        mkdirSync(join(host.folder, path), { recursive: true });
+      for (const path of ["images", "child/upper", "child/work", "child-root"]) mkdirSync(join(host.folder, path), { recursive: true });
       expect(await sandbox.ask("write /note before the fork")).toBe("ok\n");
       expect(await sandbox.ask("inotify /note")).toBe("ok\n");
       await sandbox.hangUp();

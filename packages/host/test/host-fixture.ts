@@ -118,11 +118,12 @@ export const overlayOf = (host: TestHost) => ({
 export async function mounted(
   host: TestHost,
   overrides: Partial<ReturnType<typeof overlayOf>> & { index?: boolean; nfsExport?: boolean } = {},
-): Promise<AsyncDisposable> {
+): Promise<AsyncDisposable & { path: string }> {
   const { client } = host.hostd;
   await client.createUserns(SLOT, BASE, COUNT);
   await client.mountOverlay({ ...overlayOf(host), ...overrides });
   return {
+    path: host.root,
     async [Symbol.asyncDispose]() {
       await client.umount(host.root);
       await client.dropUserns(SLOT);
@@ -178,6 +179,6 @@ async function untilListening(socket: string, process: ProcessRef) {
 }
 
 export async function ask(stream: Awaited<ReturnType<typeof dial>>, command: string): Promise<string> {
-  stream.write(`${command}\n`);
+  stream.end(`${command}\n`);
   return text(stream);
 }

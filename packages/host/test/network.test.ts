@@ -79,7 +79,8 @@ async function internet(host: TestHost): Promise<ProcessRef> {
   inNetOf(host.hostd.pid, "ip", "link", "set", "up0", "up");
   inNetOf(host.hostd.pid, "ip", "route", "add", "default", "via", "203.0.113.1");
   inNetOf(outside.pid, "ip", "address", "add", "203.0.113.1/24", "dev", "isp");
-  for (const address of ["10.9.9.9/32", "169.254.169.254/32", "192.168.5.5/32"]) // refused ones, that do answer
+  for (const address of ["10.9.9.9/32", "169.254.169.254/32", "192.168.5.5/32"])
+    // refused ones, that do answer
     inNetOf(outside.pid, "ip", "address", "add", address, "dev", "isp");
   for (const device of ["isp", "lo"]) inNetOf(outside.pid, "ip", "link", "set", device, "up");
   const server = spawn("nsenter", ["-t", `${outside.pid}`, "-n", "python3", "-c", echoServer], {
