@@ -55,12 +55,7 @@ function firstLine(socket: Socket, signal: AbortSignal): Promise<string> {
       outcome();
     };
     const onReadable = () => {
-<<<<<<< HEAD
-      // oxlint-disable-next-line typescript/no-unsafe-assignment -- read() gives buffers unless an encoding was set
-      for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
-=======
       for (let chunk = nextChunk(socket); chunk !== null; chunk = nextChunk(socket)) {
->>>>>>> host
         read = Buffer.concat([read, chunk]);
         const end = read.indexOf(10);
         if (end === -1 && read.length <= ANSWER_MAX_BYTES) continue;

@@ -96,12 +96,7 @@ async function readiness(child: ChildProcess, ended: Hostd["ended"]): Promise<{ 
   const ready = async (): Promise<{ pid: number }> => {
     for (;;) {
       if (!child.stdout) throw new HostError("start", "system", "no standard output");
-<<<<<<< HEAD
-      // oxlint-disable-next-line typescript/no-unsafe-assignment -- once() cannot know that "data" carries a Buffer
-      const [chunk]: Buffer[] = await once(child.stdout, "data", { signal: deadline }).catch((cause: unknown) => {
-=======
       const event: unknown[] = await once(child.stdout, "data", { signal: deadline }).catch((cause: unknown) => {
->>>>>>> host
         throw new HostError("start", "deadline", `not ready within ${READY_DEADLINE_MS} ms`, undefined, cause);
       });
       const chunk = event[0];
