@@ -238,51 +238,83 @@ static size_t regions_of(pid_t pid)
  * shadow stack). The restorer knows one premapped area only, so its pieces and
  * ours are moved into a new one.
  */
-static int merge_areas(struct pstree_item *item, const struct area *area)
+static int merge_areas(struct pstree_item *item)
 {
 	struct vm_area_list *list = &rsti(item)->vmas;
-	unsigned long own = rsti(item)->premmapped_len, at;
+	struct region_table pieces = {};
+	struct area_list joined = {};
 	struct vma_area *vma;
-	void *base;
+	size_t i = 0;
+	int ret = -1;
 
 	if (kdat.stack_guard_gap_hidden) {
 		pr_err("Held memory beside criu's own needs a kernel that shows stack guard pages\n");
 		return -1;
 	}
-	base = mmap(NULL, own + (area->hi - area->lo) + HUGE_SIZE, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (base == MAP_FAILED) {
-		pr_perror("Can't reserve the joined area");
-		return -1;
-	}
-	/* Same offset within a huge page as before, so that huge pages move whole. */
-	at = (((unsigned long)base + own) & ~(HUGE_SIZE - 1)) + (area->lo & (HUGE_SIZE - 1));
-	if (at < (unsigned long)base + own)
-		at += HUGE_SIZE;
+	list_for_each_entry(vma, &list->h, list)
+		if (vma_area_is(vma, VMA_PREMMAPED) || region_of(vpid(item), vma))
+			if (!regions_add(&pieces, vpid(item), vma->e->start, vma->e->end))
+				goto out;
+	if (area_place(&joined, vpid(item), pieces.v, pieces.nr))
+		goto out;
 
 	list_for_each_entry(vma, &list->h, list) {
 		const struct region *r = region_of(vpid(item), vma);
-		unsigned long from = vma->premmaped_addr, to;
+		unsigned long from, to, len = vma_area_len(vma);
 
 		if (r)
-			to = at + ((unsigned long)r->addr - area->lo);
+			from = (unsigned long)r->addr;
 		else if (vma_area_is(vma, VMA_PREMMAPED))
-			to = (unsigned long)base + (from - (unsigned long)rsti(item)->premmapped_addr);
+			from = vma->premmaped_addr;
 		else
 			continue;
-		if (r)
-			from = (unsigned long)r->addr;
-		if (mremap((void *)from, vma_area_len(vma), vma_area_len(vma), MREMAP_MAYMOVE | MREMAP_FIXED,
-			   (void *)to) != (void *)to) {
+		to = (unsigned long)pieces.v[i++].addr;
+		if (mremap((void *)from, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)to) != (void *)to) {
 			pr_perror("Can't move memory for %" PRIx64, vma->e->start);
-			return -1;
+			goto out;
 		}
 		if (r && take_region(vma, to))
-			return -1;
+			goto out;
 		vma->premmaped_addr = to;
 	}
-	rsti(item)->premmapped_addr = base;
-	rsti(item)->premmapped_len = at + (area->hi - area->lo) - (unsigned long)base;
+	rsti(item)->premmapped_addr = (void *)joined.v[0].lo;
+	rsti(item)->premmapped_len = joined.v[0].hi - joined.v[0].lo;
+	ret = 0;
+out:
+	regions_free(&pieces);
+	free(joined.v);
+	return ret;
+}
+
+/* Whether the restorer will move all pieces home: see area.c. It would leave others behind without a word. */
+static bool all_get_home(const struct vm_area_list *list)
+{
+	struct vma_area *vma;
+	bool up = false;
+
+	list_for_each_entry(vma, &list->h, list) {
+		if (!vma_area_is(vma, VMA_PREMMAPED))
+			continue;
+		if (vma->e->start > vma->premmaped_addr)
+			up = true;
+		else if (vma->e->start < vma->premmaped_addr && up)
+			return false;
+	}
+	return true;
+}
+
+static int take_area(struct pstree_item *item, const struct area *area)
+{
+	struct vma_area *vma;
+
+	list_for_each_entry(vma, &rsti(item)->vmas.h, list) {
+		const struct region *r = region_of(vpid(item), vma);
+
+		if (r && take_region(vma, (unsigned long)r->addr))
+			return -1;
+	}
+	rsti(item)->premmapped_addr = (void *)area->lo;
+	rsti(item)->premmapped_len = area->hi - area->lo;
 	return 0;
 }
 
@@ -306,17 +338,12 @@ int __wrap_prepare_mappings(struct pstree_item *item)
 		pr_err("Task %d: %zu held regions, but VMAs for %zu\n", vpid(item), regions_of(vpid(item)), taken);
 		return -1;
 	}
-	if (rsti(item)->premmapped_len)
-		return merge_areas(item, area);
-
-	list_for_each_entry(vma, &list->h, list) {
-		const struct region *r = region_of(vpid(item), vma);
-
-		if (r && take_region(vma, (unsigned long)r->addr))
-			return -1;
+	if (rsti(item)->premmapped_len ? merge_areas(item) : take_area(item, area))
+		return -1;
+	if (!all_get_home(list)) {
+		pr_err("Task %d: held memory lies so that the restorer can't move it\n", vpid(item));
+		return -1;
 	}
-	rsti(item)->premmapped_addr = (void *)area->lo;
-	rsti(item)->premmapped_len = area->hi - area->lo;
 	return 0;
 }
 
