@@ -176,6 +176,8 @@ const char *request_parse(char *text, struct request *out);
 void reply_restored(int conn, pid_t pid, double ms, double fork_ms);
 void reply_derived(int conn, double ms, double fork_ms);
 void reply_stat(int conn, size_t in_flight);
+/* Says that "keep" has arrived: from now on the new processes live. */
+void reply_kept(int conn);
 void reply_done(int conn);
 void reply_error(int conn, const char *error, const char *log_path);
 void reply_ready(FILE *out, double load_ms);

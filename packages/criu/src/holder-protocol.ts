@@ -25,6 +25,7 @@ export const namespaceReady = z.object({ ns: pid });
 export const restored = z.object({ ok: z.literal(true), pid, ms: z.number(), fork_ms: z.number() });
 export const derived = z.object({ ok: z.literal(true), ...memory, ms: z.number(), fork_ms: z.number() });
 export const stat = z.object({ ok: z.literal(true), ...memory, in_flight: z.number().int().nonnegative() });
+export const kept = z.object({ kept: z.literal(true) });
 export const done = z.object({ ok: z.literal(true) });
 export const ready = z.object({ ready: z.literal(true), ...memory, load_ms: z.number() });
 
@@ -91,8 +92,16 @@ export async function exchange<Reply>(request: Exchange<Reply>): Promise<Reply> 
   request.signal?.addEventListener("abort", onAbort, { once: true });
   try {
     socket.write(text);
+    let answer: { readonly value: Reply; readonly kept: boolean } | undefined;
     for await (const line of lines(socket)) {
       const value = parseLine(line);
+      if (answer !== undefined) {
+        if (!request.keep || answer.kept || !kept.safeParse(value).success) {
+          throw new CriuError("protocol", "the holder has said more than its answer");
+        }
+        answer = { ...answer, kept: true };
+        continue;
+      }
       const turn = namespaceReady.safeParse(value);
       if (turn.success) {
         await request.onNamespace?.(turn.data.ns);
@@ -107,9 +116,11 @@ export async function exchange<Reply>(request: Exchange<Reply>): Promise<Reply> 
       }
       const yes = request.reply.safeParse(value);
       if (!yes.success) throw new CriuError("protocol", "the holder's answer has another form", { cause: yes.error });
-      if (request.keep) await new Promise<void>((resolve) => socket.end("keep\n", resolve));
-      return yes.data;
+      answer = { value: yes.data, kept: false };
+      if (request.keep) socket.write("keep\n");
     }
+    // The end of the connection is the end of the process that has served us: it is out of the new tree's cgroups.
+    if (answer !== undefined && (answer.kept || !request.keep)) return answer.value;
     throw new CriuError("holder-gone", `the holder broke off: could not ${request.purpose}`);
   } catch (error) {
     if (stopped !== undefined) throw stopped;
