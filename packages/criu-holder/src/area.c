@@ -14,7 +14,7 @@
  * The gaps between regions stay reserved (PROT_NONE). Were they free, the next
  * mmap of this process would land in them and later be taken for held memory.
  * They are unmapped in the restored task at the last moment, see drop_holes()
- * in restore_hooks.c.
+ * in restore_memory.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -149,7 +149,7 @@ struct held_table {
 };
 int held_table_read(const char *path, struct held_table *out);
 
-/* ---- server.c, request.c, reply.c, restore_op.c, derive_op.c ---- */
+/* ---- server.c, ops.c, request.c, reply.c, restore_op.c, derive_op.c ---- */
 
 #define REQUEST_MAX 16384
 #define REQUEST_LIST_MAX 16
@@ -189,6 +189,17 @@ struct op_state {
 	volatile pid_t root;  /* the restored tree's first process, once it exists */
 	volatile int settled; /* the answer is out and taken: leave the tree alone */
 };
+
+/* ops.c */
+int ops_init(void);
+size_t ops_in_flight(void);
+/* Finds a free place for a request; NULL when there are too many. */
+struct op_state *op_reserve(int *slot);
+void op_begin(int slot, pid_t pid, const struct request *rq);
+/* Reaps all children that have ended; when a request's fork has ended badly, kills what it leaves. */
+void ops_reap(void);
+/* Kills forks that are over their time. Returns when the next one will be. */
+double ops_enforce(double now);
 
 /* Both run in a fork of the holder. restore_op never returns. */
 void restore_op(int conn, const struct request *rq, struct op_state *state, double accepted) __attribute__((noreturn));
