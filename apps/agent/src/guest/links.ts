@@ -7,7 +7,7 @@ import { request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
-import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
+import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
 import { dial, type ProcessRef } from "@collimate/host";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
@@ -48,6 +48,8 @@ const QUIESCE_WAIT_MS = 2_000;
 const QUIESCE_TRIES = 5;
 /** Past any cap of ours: the caps are counted by stream where the output goes. */
 const OUTPUT_UNLIMITED = Number.MAX_SAFE_INTEGER;
+/** How often a transfer begins anew because checkpoints come between. */
+const TRANSFER_TRIES = 10;
 const UP_LIMIT_MS = 10_000;
 const UP_POLL_MS = 5;
 const HTTP_LIMIT_MS = 5_000;
@@ -58,6 +60,8 @@ export class GuestLinks {
   readonly #client: GuestClient;
   readonly #closed = new AbortController();
   #gate: Promise<void> = Promise.resolve();
+  #detaches = 0;
+  readonly #dialling = new Set<Promise<Duplex>>();
 
   constructor(hostdSocket: string, process: ProcessRef) {
     this.#hostd = hostdSocket;
@@ -110,6 +114,19 @@ export class GuestLinks {
     }
   }
 
+  /** Writes a file as a whole. `bytes` gives them from the first one on, as often as asked. */
+  async putFile(path: string, mode: number | undefined, bytes: () => AsyncIterable<Uint8Array>): Promise<void> {
+    await this.#undisturbed(() => this.#client.put(path, bytes(), mode));
+  }
+
+  /** Opens a regular file for `read`, which is called again from the start when a checkpoint comes between. */
+  async getFile<T>(path: string, read: (file: GuestFile) => Promise<T>): Promise<T> {
+    return this.#undisturbed(async () => {
+      await using file = await this.#client.get(path);
+      return await read(file);
+    });
+  }
+
   /** Starts the image's Python, if it has one, in this folder, so that later code finds it there. */
   async startInterpreter(folder: string): Promise<void> {
     const code = `__import__("os").chdir(${JSON.stringify(folder)})`;
@@ -141,7 +158,10 @@ export class GuestLinks {
     const quiet = new GuestClient(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
     await before;
     this.#gate = promise;
+    this.#detaches += 1;
     try {
+      // What passed the gate a moment ago has to arrive before init is asked who is connected.
+      await Promise.allSettled(this.#dialling);
       let open = 1;
       for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
       if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
@@ -159,9 +179,34 @@ export class GuestLinks {
   }
 
   async #dial(): Promise<Duplex> {
-    await this.#gate;
+    for (let gate: unknown; gate !== this.#gate; ) await (gate = this.#gate); // another checkpoint may come right behind one
     this.#closed.signal.throwIfAborted();
-    return dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+    const dialling = dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+    this.#dialling.add(dialling);
+    try {
+      return await dialling;
+    } finally {
+      this.#dialling.delete(dialling);
+    }
+  }
+
+  /** A file transfer; done again where a checkpoint ended it, which leaves no trace of it inside. */
+  async #undisturbed<T>(transfer: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const before = this.#detaches;
+      try {
+        return await transfer();
+      } catch (error) {
+        const disturbed = error instanceof GuestError && ["interrupted", "disconnected"].includes(error.code) && this.#detaches > before;
+        if (!disturbed || attempt === TRANSFER_TRIES || this.#closed.signal.aborted) throw this.#explainFile(error);
+      }
+    }
+  }
+
+  /** That the named file is not there is the answer here. */
+  #explainFile(error: unknown): unknown {
+    const missing = error instanceof GuestError && error.code === "not_found" && !this.#closed.signal.aborted;
+    return missing ? new CollimateError("not_found", error.message, { cause: error }) : this.#explain(error);
   }
 
   /** What a sandbox does to itself is told as such. */
