@@ -31,7 +31,11 @@ export function registerInternalFiles(server: FastifyInstance, registry: Sandbox
       const sha256 = fileHashSchema.optional().parse(request.headers[FILE_HASH_HEADER]);
       // A request that is refused half read must still be answered: its stream is not to be destroyed.
       const bytes: AsyncIterable<Buffer> = request.raw.iterator({ destroyOnReturn: false });
-      return putFile(sandbox, folder, { ...query, sha256, bytes }, gone(reply));
+      try {
+        return await putFile(sandbox, folder, { ...query, sha256, bytes }, gone(reply));
+      } finally {
+        request.raw.resume(); // what was not taken lies before the connection's next request
+      }
     });
     files.get<ById>("/internal/sandboxes/:id/files", { exposeHeadRoute: false }, async (request, reply) => {
       const sandbox = await sandboxOf(request);

@@ -12,5 +12,7 @@ export async function* arriving(request: IncomingMessage): AsyncGenerator<Buffer
     for await (const chunk of request.iterator({ destroyOnReturn: false })) if (Buffer.isBuffer(chunk)) yield chunk;
   } finally {
     request.setTimeout(0);
+    // What was not taken still lies before the connection's next request; the server drops it only where nobody began to read.
+    request.resume();
   }
 }
