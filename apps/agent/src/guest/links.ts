@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
 import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
 import { dial, type ProcessRef } from "@collimate/host";
+import { CheckpointGate } from "./checkpoint-gate.ts";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
@@ -48,8 +49,8 @@ const QUIESCE_WAIT_MS = 2_000;
 const QUIESCE_TRIES = 5;
 /** Past any cap of ours: the caps are counted by stream where the output goes. */
 const OUTPUT_UNLIMITED = Number.MAX_SAFE_INTEGER;
-/** How often a transfer begins anew because checkpoints come between. */
-const TRANSFER_TRIES = 10;
+/** How a transfer ends that a checkpoint does not wait for: told by init, or before it could tell. */
+const CUT_OFF: ReadonlySet<string> = new Set(["interrupted", "disconnected"]);
 const UP_LIMIT_MS = 10_000;
 const UP_POLL_MS = 5;
 const HTTP_LIMIT_MS = 5_000;
@@ -59,9 +60,7 @@ export class GuestLinks {
   readonly #process: ProcessRef;
   readonly #client: GuestClient;
   readonly #closed = new AbortController();
-  #gate: Promise<void> = Promise.resolve();
-  #detaches = 0;
-  readonly #dialling = new Set<Promise<Duplex>>();
+  readonly #gate = new CheckpointGate();
 
   constructor(hostdSocket: string, process: ProcessRef) {
     this.#hostd = hostdSocket;
@@ -96,7 +95,7 @@ export class GuestLinks {
         onStderr: (chunk) => handlers.onStderr(chunk),
         maxOutputBytes: OUTPUT_UNLIMITED,
         signal,
-        reconnect: () => this.#gate,
+        reconnect: () => this.#gate.opened(),
       });
       return { exitCode: result.exitCode, signal: result.signal, timedOut: result.timedOut, killedFromOutside: result.killedFromOutside, seedAck: result.seedAck };
     } catch (error) {
@@ -107,23 +106,26 @@ export class GuestLinks {
   }
 
   async writeFile(path: string, content: Buffer): Promise<void> {
-    try {
-      await this.#client.put(path, content);
-    } catch (error) {
+    await this.#transfer(() => this.#client.put(path, content)).catch((error: unknown) => {
       throw this.#explain(error);
-    }
+    });
   }
 
   /** Writes a file as a whole. `bytes` gives them from the first one on, as often as asked. */
   async putFile(path: string, mode: number | undefined, bytes: () => AsyncIterable<Uint8Array>): Promise<void> {
-    await this.#undisturbed(() => this.#client.put(path, bytes(), mode));
+    await this.#transfer(() => this.#client.put(path, bytes(), mode)).catch((error: unknown) => {
+      throw this.#explainFile(error);
+    });
   }
 
   /** Opens a regular file for `read`, which is called again from the start when a checkpoint comes between. */
   async getFile<T>(path: string, read: (file: GuestFile) => Promise<T>): Promise<T> {
-    return this.#undisturbed(async () => {
+    const transfer = async () => {
       await using file = await this.#client.get(path);
       return await read(file);
+    };
+    return this.#transfer(transfer).catch((error: unknown) => {
+      throw this.#explainFile(error);
     });
   }
 
@@ -153,23 +155,16 @@ export class GuestLinks {
 
   /** Runs `work` (a checkpoint) while nothing from outside is connected. */
   async whileDetached<T>(work: () => Promise<T>): Promise<T> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const before = this.#gate;
     const quiet = new GuestClient(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
-    await before;
-    this.#gate = promise;
-    this.#detaches += 1;
     try {
-      // What passed the gate a moment ago has to arrive before init is asked who is connected.
-      await Promise.allSettled(this.#dialling);
-      let open = 1;
-      for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
-      if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
-      return await work();
+      return await this.#gate.shutWhile(async () => {
+        let open = 1;
+        for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
+        if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
+        return await work();
+      });
     } catch (error) {
       throw this.#explain(error);
-    } finally {
-      resolve();
     }
   }
 
@@ -178,29 +173,16 @@ export class GuestLinks {
     this.#closed.abort(new CollimateError("session_gone", "the sandbox has ended"));
   }
 
-  async #dial(): Promise<Duplex> {
-    for (let gate: unknown; gate !== this.#gate; ) await (gate = this.#gate); // another checkpoint may come right behind one
-    this.#closed.signal.throwIfAborted();
-    const dialling = dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
-    this.#dialling.add(dialling);
-    try {
-      return await dialling;
-    } finally {
-      this.#dialling.delete(dialling);
-    }
+  #dial(): Promise<Duplex> {
+    return this.#gate.pass(() => {
+      this.#closed.signal.throwIfAborted();
+      return dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+    });
   }
 
-  /** A file transfer; done again where a checkpoint ended it, which leaves no trace of it inside. */
-  async #undisturbed<T>(transfer: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const before = this.#detaches;
-      try {
-        return await transfer();
-      } catch (error) {
-        const disturbed = error instanceof GuestError && ["interrupted", "disconnected"].includes(error.code) && this.#detaches > before;
-        if (!disturbed || attempt === TRANSFER_TRIES || this.#closed.signal.aborted) throw this.#explainFile(error);
-      }
-    }
+  /** A file transfer. One that a checkpoint ended has left no trace of itself inside. */
+  #transfer<T>(transfer: () => Promise<T>): Promise<T> {
+    return this.#gate.undisturbed(transfer, (error) => error instanceof GuestError && CUT_OFF.has(error.code) && !this.#closed.signal.aborted);
   }
 
   /** That the named file is not there is the answer here. */
