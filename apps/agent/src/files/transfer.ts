@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** One whole file into or out of a sandbox, over the node's disk. */
 import { CollimateError, type FileReply, type PutFile } from "@collimate/contracts";
+import type { GuestFile } from "@collimate/guest";
+import { inTurnOf } from "../sandbox/turns.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { Spool } from "./spool.ts";
 
@@ -23,7 +25,7 @@ export async function putFile(sandbox: Sandbox, folder: string, upload: Upload, 
   if (upload.sha256 !== undefined && upload.sha256.toLowerCase() !== spool.sha256) {
     throw new CollimateError("bad_request", `the bytes that came for ${upload.path} are not those of the given SHA-256; nothing was changed`);
   }
-  await sandbox.links.putFile(upload.path, upload.mode, () => spool.chunks());
+  await sandbox.links.putFile(upload.path, upload.mode, () => spool.chunks(), inTurnOf(sandbox));
   note(sandbox);
   return { path: upload.path, size: spool.size, sha256: spool.sha256 };
 }
@@ -39,11 +41,12 @@ export async function getFile(sandbox: Sandbox, folder: string, path: string, si
   try {
     note(sandbox);
     const most = mostOf(sandbox);
-    const mode = await sandbox.links.getFile(path, async (file) => {
+    const read = async (file: GuestFile) => {
       if (file.size > most) throw new CollimateError("bad_request", `${path} claims ${file.size} bytes, more than the sandbox's disk holds`);
       await spool.fill(untilAborted(file.content, signal), most);
       return file.mode;
-    });
+    };
+    const mode = await sandbox.links.getFile(path, read, inTurnOf(sandbox));
     return { mode, spool };
   } catch (error) {
     await spool[Symbol.asyncDispose]();

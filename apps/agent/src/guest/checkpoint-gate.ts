@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Nothing from outside may be connected to a sandbox while it is checkpointed: the gate holds new connections back. */
 
-/** How often a transfer begins anew because checkpoints come between. */
-const TRIES = 10;
+/** Does the work while no checkpoint can begin. */
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 export class CheckpointGate {
   #opened: Promise<void> = Promise.resolve();
@@ -40,15 +40,14 @@ export class CheckpointGate {
     }
   }
 
-  /** Does a transfer again from its start where a checkpoint cut it off. */
-  async undisturbed<T>(transfer: () => Promise<T>, wasCutOff: (error: unknown) => boolean): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const before = this.#shuts;
-      try {
-        return await transfer();
-      } catch (error) {
-        if (this.#shuts === before || attempt === TRIES || !wasCutOff(error)) throw error;
-      }
+  /** Does a transfer that a checkpoint cut off again from its start, and this time the next checkpoint has to wait for it. */
+  async undisturbed<T>(transfer: () => Promise<T>, wasCutOff: (error: unknown) => boolean, inTurn: InTurn): Promise<T> {
+    const before = this.#shuts;
+    try {
+      return await transfer();
+    } catch (error) {
+      if (this.#shuts === before || !wasCutOff(error)) throw error;
     }
+    return inTurn(transfer);
   }
 }

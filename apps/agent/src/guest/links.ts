@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
 import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
 import { dial, type ProcessRef } from "@collimate/host";
-import { CheckpointGate } from "./checkpoint-gate.ts";
+import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
@@ -105,26 +105,26 @@ export class GuestLinks {
     }
   }
 
-  async writeFile(path: string, content: Buffer): Promise<void> {
-    await this.#transfer(() => this.#client.put(path, content)).catch((error: unknown) => {
+  async writeFile(path: string, content: Buffer, inTurn: InTurn): Promise<void> {
+    await this.#transfer(() => this.#client.put(path, content), inTurn).catch((error: unknown) => {
       throw this.#explain(error);
     });
   }
 
   /** Writes a file as a whole. `bytes` gives them from the first one on, as often as asked. */
-  async putFile(path: string, mode: number | undefined, bytes: () => AsyncIterable<Uint8Array>): Promise<void> {
-    await this.#transfer(() => this.#client.put(path, bytes(), mode)).catch((error: unknown) => {
+  async putFile(path: string, mode: number | undefined, bytes: () => AsyncIterable<Uint8Array>, inTurn: InTurn): Promise<void> {
+    await this.#transfer(() => this.#client.put(path, bytes(), mode), inTurn).catch((error: unknown) => {
       throw this.#explainFile(error);
     });
   }
 
   /** Opens a regular file for `read`, which is called again from the start when a checkpoint comes between. */
-  async getFile<T>(path: string, read: (file: GuestFile) => Promise<T>): Promise<T> {
+  async getFile<T>(path: string, read: (file: GuestFile) => Promise<T>, inTurn: InTurn): Promise<T> {
     const transfer = async () => {
       await using file = await this.#client.get(path);
       return await read(file);
     };
-    return this.#transfer(transfer).catch((error: unknown) => {
+    return this.#transfer(transfer, inTurn).catch((error: unknown) => {
       throw this.#explainFile(error);
     });
   }
@@ -181,8 +181,9 @@ export class GuestLinks {
   }
 
   /** A file transfer. One that a checkpoint ended has left no trace of itself inside. */
-  #transfer<T>(transfer: () => Promise<T>): Promise<T> {
-    return this.#gate.undisturbed(transfer, (error) => error instanceof GuestError && CUT_OFF.has(error.code) && !this.#closed.signal.aborted);
+  #transfer<T>(transfer: () => Promise<T>, inTurn: InTurn): Promise<T> {
+    const wasCutOff = (error: unknown) => error instanceof GuestError && CUT_OFF.has(error.code) && !this.#closed.signal.aborted;
+    return this.#gate.undisturbed(transfer, wasCutOff, inTurn);
   }
 
   /** That the named file is not there is the answer here. */
