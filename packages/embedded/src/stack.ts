@@ -52,12 +52,13 @@ export async function startStack<P extends Part = Part>(...parts: P[]): Promise<
     throw failure.reason;
   }
   // The border where "was asked for, so it is there" becomes a type.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see above
   return { dir, ...started, stop, [Symbol.asyncDispose]: stop } as unknown as Stack<P>;
 }
 
 async function tearDown(dir: string, started: Started): Promise<void> {
   const services: (Service | undefined)[] = [started.registry, started.redis, started.postgres];
-  const results = await Promise.allSettled(services.map((service) => service?.stop()));
+  const results = await Promise.allSettled(services.map(async (service) => service?.stop()));
   await rm(dir, { recursive: true, force: true });
   const failure = results.find((result) => result.status === "rejected");
   if (failure !== undefined) throw failure.reason;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { rm } from "node:fs/promises";
+import { RUN_DIRECTORY } from "@collimate/criu";
 import { PARTS } from "../platform/parts.ts";
 import { undoHostSettings } from "../platform/host-settings.ts";
 import { stopParts } from "../platform/start.ts";
@@ -9,6 +10,7 @@ import type { StatePaths } from "../state/paths.ts";
 import { readStateProfile, removeUserProfile } from "../state/profile.ts";
 import { describe } from "../doctor/leaks/leak.ts";
 import { findLeaks, findSettledLeaks } from "../doctor/leaks/find.ts";
+import { runsAnywhere } from "../doctor/leaks/scene.ts";
 import { Complaint } from "../complaint.ts";
 import { removeLeaks } from "../doctor/leaks/remove.ts";
 
@@ -37,6 +39,8 @@ async function stopAll(paths: StatePaths): Promise<DownResult> {
   await using _lock = await lockState(paths);
   const stopped = await stopParts(PARTS.toReversed(), paths, true);
   const settings = await undoHostSettings(paths);
+  // What criu knows of the kernel: kept on tmpfs, and soon found out again.
+  if (!(await runsAnywhere(["criu", "collimate-hostd"]))) await rm(RUN_DIRECTORY, { recursive: true, force: true });
   // An agent that was killed could not end its sandboxes: what it left is found by name and removed here.
   const swept = (await removeLeaks(await findLeaks(paths))).map(describe);
   const left = await findSettledLeaks(paths, SETTLE_MS);

@@ -6,6 +6,7 @@ import type { Service, StopStep } from "@collimate/embedded";
 import { Complaint } from "../complaint.ts";
 import { repositoryRoot } from "../repository.ts";
 import { logPath, recordPath } from "../state/paths.ts";
+import { START_DEADLINE_MS } from "./part.ts";
 import type { Part, StartContext } from "./part.ts";
 import { choosePort, insistOnPort } from "./port.ts";
 import { serves } from "./probe.ts";
@@ -113,7 +114,7 @@ async function startApp(
       stopSteps: STOP,
       probe: () => healthy(endpoint),
     },
-    { dir: context.paths.root, lifetime: "detached", record: recordPath(context.paths, name), log: logPath(context.paths, name), deadlineMs: 60_000 },
+    { dir: context.paths.root, lifetime: "detached", record: recordPath(context.paths, name), log: logPath(context.paths, name), deadlineMs: START_DEADLINE_MS },
   );
 }
 

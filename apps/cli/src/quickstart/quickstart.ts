@@ -64,5 +64,5 @@ async function ownImage(paths: StatePaths, tools: string, signal: AbortSignal): 
 
 async function requireFitness(paths: StatePaths, tools: string): Promise<void> {
   const findings = await examine(paths, tools);
-  if (findings.some((finding) => finding.status === "fail")) throw new Complaint(`${page(findings, false)}`, { hint: "Nothing was started." });
+  if (findings.some((finding) => finding.status === "fail")) throw new Complaint(page(findings, false), { hint: "Nothing was started." });
 }

@@ -20,5 +20,5 @@ function pad(text: string, to: number, align: "left" | "right"): string {
 
 /** Code points, not UTF-16 units; good enough for what we print. */
 function width(text: string): number {
-  return [...text].length;
+  return Array.from(text).length;
 }

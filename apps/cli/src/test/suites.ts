@@ -22,7 +22,7 @@ const SINGLES = ["tooling", "docs", "bench", "tests"];
 export async function findSuites(root: string): Promise<Suite[]> {
   const directories: string[] = [];
   for (const group of GROUPS) {
-    const names = await readdir(join(root, group)).catch(() => []);
+    const names: string[] = await readdir(join(root, group)).catch(() => []);
     directories.push(...names.toSorted().map((name) => join(group, name)));
   }
   directories.push(...SINGLES);

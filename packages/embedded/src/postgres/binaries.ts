@@ -48,7 +48,8 @@ async function makeLinks(native: string): Promise<void> {
   const list: unknown = JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8"));
   if (!Array.isArray(list)) throw new Error("pg-symlinks.json is not a list");
   for (const entry of list) {
-    const { source, target } = entry;
+    const source = field(entry, "source");
+    const target = field(entry, "target");
     if (typeof source !== "string" || typeof target !== "string") throw new Error("pg-symlinks.json has an entry without source and target");
     const place = inside(native, target);
     await rm(place, { force: true });
@@ -63,11 +64,15 @@ function inside(native: string, listed: string): string {
 }
 
 function versionOf(manifest: string): string {
-  const { version } = JSON.parse(manifest);
+  const version = field(JSON.parse(manifest), "version");
   if (typeof version !== "string" || !/^[\w.-]+$/.test(version)) throw new Error("the PostgreSQL package has no version");
   return version;
 }
 
 function exists(path: string): Promise<boolean> {
   return stat(path).then(() => true, () => false);
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

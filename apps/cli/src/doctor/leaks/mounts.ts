@@ -49,6 +49,7 @@ async function mountPoints(pid: number, below: string): Promise<string[]> {
 
 async function unmount(point: string, pid: number | undefined): Promise<void> {
   const enter = pid === undefined ? [] : ["/usr/bin/nsenter", "--mount", "--target", String(pid), "--"];
-  const [program = "/bin/umount", ...args] = [...enter, "/bin/umount", "--lazy", "--", point];
+  const argv: string[] = [...enter, "/bin/umount", "--lazy", "--", point];
+  const [program = "/bin/umount", ...args] = argv;
   await promisify(execFile)(program, args, { timeout: 10_000 });
 }
