@@ -4,8 +4,9 @@
 step_group="" # the process group of the step that runs now
 
 # step TITLE LOG COMMAND...: runs the command; on failure shows the end of its log and exits.
+# STEP_WATCH: another log, of the command's own, whose last line tells more while it runs.
 step() {
-  local title=$1 log=$2 began=$SECONDS status=0 shown=0
+  local title=$1 log=$2 began=$SECONDS status=0 shown=0 watch=${STEP_WATCH:-$2}
   shift 2
   mkdir -p "$(dirname "$log")"
   # A process group of its own (job control), so that an interrupted step can be ended whole.
@@ -15,10 +16,10 @@ step() {
   set +m
   while kill -0 "$step_group" 2> /dev/null; do
     if [[ -t 2 ]]; then
-      show_line "$title" $((SECONDS - began)) "$log"
+      show_line "$title" $((SECONDS - began)) "$watch"
     elif ((SECONDS - began >= shown + 15)); then
       shown=$((SECONDS - began))
-      printf '  … %s (%d s) %s\n' "$title" "$shown" "$(last_line "$log")" >&2
+      printf '  … %s (%d s) %s\n' "$title" "$shown" "$(last_line "$watch")" >&2
     fi
     sleep 0.2
   done
@@ -36,7 +37,7 @@ show_line() { # one line, cut to the terminal's width
   printf '\r\033[K%s' "${text:0:width-1}" >&2
 }
 
-last_line() { tail -c 2000 "$1" | tr '\r' '\n' | tr -cd '[:print:]\n' | sed '/^[[:space:]]*$/d' | tail -n 1 | cut -c 1-160; }
+last_line() { tail -c 2000 "$1" 2> /dev/null | tr '\r' '\n' | tr -cd '[:print:]\n' | sed '/^[[:space:]]*$/d' | tail -n 1 | cut -c 1-160; }
 
 step_failed() {
   {

@@ -26,7 +26,13 @@ export async function ensureEnvironment(spec: EnvironmentSpec, progress: Step, s
 
   await rm(place, { recursive: true, force: true });
   await mkdir(join(spec.tools, "venv"), { recursive: true });
-  const run = { cwd: "/", log: join(spec.tools, "logs", `venv-${spec.name}.log`), limitMs: INSTALL_LIMIT_MS, onLine: progress.note, ...(signal === undefined ? {} : { signal }) };
+  const run = {
+    cwd: "/",
+    log: join(spec.tools, "logs", `venv-${spec.name}.log`),
+    limitMs: INSTALL_LIMIT_MS,
+    onLine: (line: string) => progress.note(line),
+    ...(signal === undefined ? {} : { signal }),
+  };
   await runLogged({ ...run, name: "python3 -m venv", argv: ["/usr/bin/python3", "-m", "venv", place] });
   const pip = [join(place, "bin", "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"] as const;
   await runLogged({ ...run, name: "pip install", argv: [...pip, ...spec.install] });
@@ -48,7 +54,7 @@ async function addTo(hash: ReturnType<typeof createHash>, path: string): Promise
     hash.update(`${path}\0`).update(await readFile(path));
     return;
   }
-  for (const name of (await readdir(path)).toSorted()) {
+  for (const name of (await readdir(path)).toSorted((a, b) => (a < b ? -1 : 1))) {
     if (!/^(\.|__pycache__$|dist$|build$)|\.egg-info$/.test(name)) await addTo(hash, join(path, name));
   }
 }

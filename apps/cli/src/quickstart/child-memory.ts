@@ -60,7 +60,9 @@ function median(values: readonly number[]): number {
 
 function entries(path: string): string[] | undefined {
   try {
-    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
   } catch {
     return undefined;
   }
