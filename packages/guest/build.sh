@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 # The interpreter's program text becomes an array of bytes.
 {
   echo 'static const char python_kernel[] = {'
-  cat "$here"/kernel/python/{streams,reseed,cell,main}.py | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'
+  cat "$here"/kernel/python/{streams,reseed,seed,cell,main}.py | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'
   echo '};'
 } >"$work/python_kernel.inc"
 

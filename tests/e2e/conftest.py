@@ -4,29 +4,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import time
 import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from collimate_rl import GatewayClient, Ready, Template, TemplateHandle, connect
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def needed(name: str) -> str:
-    value = os.environ.get(name)
-    if not value:
-        pytest.exit(f"{name} is not set: these tests run under ./collimate test", returncode=2)
-    return value
-
+from platform_under_test import TOOLS, Platform, catalog_image, image_of_one_program, platform_up
 
 @dataclass(frozen=True)
 class Answer:
@@ -59,43 +47,75 @@ class Wire:
 
 
 @pytest.fixture(scope="session")
-def wire() -> Wire:
-    return Wire(needed("COLLIMATE_BASE_URL"), needed("COLLIMATE_API_KEY"))
+def platform() -> Iterator[Platform]:
+    with platform_up() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
-def image() -> str:
+def wire(platform: Platform) -> Wire:
+    return Wire(platform.url, platform.api_key)
+
+
+@pytest.fixture(scope="session")
+def image(platform: Platform) -> str:
     """A small real image, by digest: Debian with python3 and numpy."""
-    return needed("COLLIMATE_TEST_IMAGE")
+    return catalog_image("python", platform.registry)
 
 
 @pytest.fixture(scope="session")
-def client() -> GatewayClient:
-    made = connect(needed("COLLIMATE_BASE_URL"), api_key=needed("COLLIMATE_API_KEY"))
+def foreign_image(platform: Platform) -> str:
+    """An image for another architecture."""
+    return image_of_one_program("foreign", platform.registry, "arm64", TOOLS / "guest/collimate-init")
+
+
+@pytest.fixture(scope="session")
+def shellless_image(platform: Platform) -> str:
+    return image_of_one_program("shellless", platform.registry, "amd64", TOOLS / "guest/collimate-init")
+
+
+def client_for(platform: Platform, key: str) -> GatewayClient:
+    made = connect(platform.url, api_key=key)
     assert isinstance(made, GatewayClient)
     return made
 
 
 @pytest.fixture(scope="session")
-def template(client: GatewayClient, image: str) -> TemplateHandle:
+def client(platform: Platform) -> GatewayClient:
+    return client_for(platform, platform.api_key)
+
+
+@pytest.fixture(scope="session")
+def other_key(platform: Platform) -> str:
+    """The key of another tenant."""
+    return platform.tenant("other")
+
+
+def bake_numpy(client: GatewayClient, image: str) -> TemplateHandle:
     handle = Template.bake(client, name="e2e-numpy", image=image, ready=Ready(cmd="python -c 'import numpy'"), width=8)
-    status = handle.wait(timeout=300)
-    assert status.phase == "Live"
+    assert handle.wait(timeout=300).phase == "Live"
     return handle
+
+
+@pytest.fixture(scope="session")
+def template(client: GatewayClient, image: str) -> TemplateHandle:
+    return bake_numpy(client, image)
+
+
+@pytest.fixture(scope="session")
+def meter_client(platform: Platform) -> GatewayClient:
+    """A tenant whose sandboxes nobody else makes."""
+    return client_for(platform, platform.tenant("metered"))
+
+
+@pytest.fixture(scope="session")
+def meter_template(meter_client: GatewayClient, image: str) -> TemplateHandle:
+    return bake_numpy(meter_client, image)
 
 
 @pytest.fixture
 def fresh_name() -> str:
     return f"e2e-{uuid.uuid4().hex[:12]}"
-
-
-def run_cli(*argv: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(ROOT / "collimate"), *argv], capture_output=True, text=True, timeout=timeout, check=False)
-
-
-@pytest.fixture(scope="session")
-def cli() -> Callable[..., subprocess.CompletedProcess[str]]:
-    return run_cli
 
 
 def eventually(check: Callable[[], bool], *, within: float, what: str) -> None:

@@ -59,7 +59,7 @@ def test_foreign_id_looks_unknown(client: GatewayClient, template: TemplateHandl
         ("/v1/templates", {"name": "x"}, "image"),
         ("/v1/templates", {"name": "", "image": "a/b"}, "name"),
         ("/v1/templates", {"name": "x", "image": "a/b", "pool": {"width": "wide"}}, "pool.width"),
-        ("/v1/templates", {"name": "x", "image": "a/b", "ready": {"ports": [0]}}, "ready.ports.0"),
+        ("/v1/templates", {"name": "x", "image": "a/b", "ready": {"ports": [0]}}, "ready.ports[0]"),
         ("/v1/sandboxes", {}, "template"),
     ],
 )

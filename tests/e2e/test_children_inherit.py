@@ -31,7 +31,7 @@ def test_children_have_a_running_process_and_its_open_pipe(client: GatewayClient
 
 def test_children_have_a_background_job_of_a_command(client: GatewayClient, template: TemplateHandle) -> None:
     with client.session(template) as session:
-        assert session.exec(command="nohup sh -c 'while :; do date +%s.%N > /tmp/beat; sleep 0.05; done' >/dev/null 2>&1 &").ok
+        assert session.exec(command="nohup sh -c 'while :; do date +%s.%N > /tmp/next && mv /tmp/next /tmp/beat; sleep 0.05; done' >/dev/null 2>&1 &").ok
         with session.fork_group(2) as group:
             probe = "a=$(cat /tmp/beat); sleep 0.4; b=$(cat /tmp/beat); [ -n \"$a\" ] && [ \"$a\" != \"$b\" ]"
             assert [r.ok for r in group.exec_each(command=probe)] == [True, True]
@@ -100,10 +100,28 @@ def test_results_are_positional(client: GatewayClient, template: TemplateHandle)
     assert results == [(i, f"{i}\n") for i in range(8)]
 
 
-def test_sandboxes_know_themselves_apart(client: GatewayClient, template: TemplateHandle) -> None:
+DRAW = "print(random.random(), np.random.rand(), rng.random(), os.urandom(8).hex(), uuid.uuid4(), socket.gethostname())"
+IMPORTS = "import random, os, uuid, socket\nimport numpy as np\nrng = np.random.default_rng()\nrandom.random()"
+
+
+def columns(lines: list[str]) -> list[int]:
+    """How many different values each column has."""
+    return [len(set(column)) for column in zip(*[line.split() for line in lines], strict=True)]
+
+
+def test_no_two_children_share_a_stream_unless_seeded_alike(client: GatewayClient, template: TemplateHandle) -> None:
     with client.session(template) as session:
-        assert session.exec(code="import random, os, uuid, socket\nimport numpy as np").ok
-        with session.fork_group(4) as group:
-            draws = [r.stdout for r in group.exec_each(code="print(random.random(), np.random.rand(), os.urandom(8).hex(), uuid.uuid4(), socket.gethostname())")]
-    columns = list(zip(*[line.split() for line in draws], strict=True))
-    assert [len(set(column)) for column in columns] == [4] * 5
+        assert session.exec(code=IMPORTS).ok
+        with session.fork_group(4, seed_mode="vanilla") as group:
+            assert columns([r.stdout for r in group.exec_each(code=DRAW)]) == [4] * 6
+
+
+def test_children_under_common_random_numbers_draw_the_same(client: GatewayClient, template: TemplateHandle) -> None:
+    with client.session(template) as session:
+        assert session.exec(code=IMPORTS).ok
+        with session.fork_group(4, seed_mode="crn") as group:
+            results = group.exec_each(code=DRAW)
+        assert columns([r.stdout for r in results])[:2] == [1, 1]
+        assert {r.seed for r in results} == {group.seeds[0]}
+        # The interpreter was seeded; that every program of the sandbox would be is not claimed.
+        assert {r.seed_ack for r in results} == {"partial"}

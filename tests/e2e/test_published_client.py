@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import venv
 from pathlib import Path
 
 import pytest
+from platform_under_test import Platform
 
 PROGRAM = """
 import json, sys
@@ -37,10 +39,12 @@ print(json.dumps({
 
 
 @pytest.mark.usefixtures("template")
-def test_bakes_forks_grades_and_leaves_nothing(image: str) -> None:
-    python = os.environ.get("COLLIMATE_PUBLISHED_PYTHON")
-    assert python and Path(python).exists(), "COLLIMATE_PUBLISHED_PYTHON names the environment with collimate-rl==0.8.0"
-    done = subprocess.run([python, "-c", PROGRAM, image], capture_output=True, text=True, timeout=300, check=False)
+def test_bakes_forks_grades_and_leaves_nothing(platform: Platform, image: str, tmp_path: Path) -> None:
+    venv.create(tmp_path / "published", with_pip=True)
+    python = str(tmp_path / "published/bin/python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "collimate-rl==0.8.0"], check=True, timeout=300)
+    env = {**os.environ, "COLLIMATE_BASE_URL": platform.url, "COLLIMATE_API_KEY": platform.api_key}
+    done = subprocess.run([python, "-c", PROGRAM, image], capture_output=True, text=True, timeout=300, check=False, env=env)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["phase"] == "Live"

@@ -7,13 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 from collimate_rl import GatewayClient, Sandbox, TemplateHandle
 from conftest import eventually, live_ids
-
-Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+from platform_under_test import Platform
 
 GROUP = """
 import sys, time
@@ -28,14 +26,14 @@ with client.session(handle) as session:
 """
 
 
-def no_leaks(cli: Cli) -> None:
+def no_leaks(platform: Platform) -> None:
     def clean() -> bool:
-        return cli("doctor", "--leaks").returncode == 0
+        return platform.cli("doctor", "--leaks").returncode == 0
 
-    eventually(clean, within=20, what=f"no leaks\n{cli('doctor', '--leaks').stdout}")
+    eventually(clean, within=20, what=f"no leaks\n{platform.cli('doctor', '--leaks').stdout}")
 
 
-def test_an_exception_in_the_function_of_map(client: GatewayClient, template: TemplateHandle, cli: Cli) -> None:
+def test_an_exception_in_the_function_of_map(client: GatewayClient, template: TemplateHandle, platform: Platform) -> None:
     before = live_ids(client)
 
     def run(index: int, child: Sandbox) -> None:
@@ -46,7 +44,7 @@ def test_an_exception_in_the_function_of_map(client: GatewayClient, template: Te
     with pytest.raises(RuntimeError, match="of the trainer"), client.session(template) as session, session.fork_group(4) as group:
         group.map(run)
     eventually(lambda: live_ids(client) <= before, within=10, what="all are deleted")
-    no_leaks(cli)
+    no_leaks(platform)
 
 
 def test_an_exception_in_a_child_is_a_result(client: GatewayClient, template: TemplateHandle) -> None:
@@ -57,9 +55,9 @@ def test_an_exception_in_a_child_is_a_result(client: GatewayClient, template: Te
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_that_is_interrupted(client: GatewayClient, template: TemplateHandle, cli: Cli, how: signal.Signals) -> None:
+def test_a_program_that_is_interrupted(client: GatewayClient, template: TemplateHandle, platform: Platform, how: signal.Signals) -> None:
     before = live_ids(client)
-    program = subprocess.Popen([sys.executable, "-c", GROUP, template.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "PYTHONFAULTHANDLER": "0"})
+    program = subprocess.Popen([sys.executable, "-c", GROUP, template.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "COLLIMATE_BASE_URL": platform.url, "COLLIMATE_API_KEY": platform.api_key})
     assert program.stdout is not None
     assert program.stdout.readline() == "forked\n"
     assert len(live_ids(client) - before) == 5
@@ -70,16 +68,17 @@ def test_a_program_that_is_interrupted(client: GatewayClient, template: Template
         for one in live_ids(client) - before:
             client.delete_sandbox(one)
     eventually(lambda: live_ids(client) <= before, within=15, what="all are deleted")
-    no_leaks(cli)
+    no_leaks(platform)
 
 
-def test_an_api_that_restarts_in_between(client: GatewayClient, template: TemplateHandle, cli: Cli) -> None:
+def test_an_api_that_restarts_in_between(client: GatewayClient, template: TemplateHandle, platform: Platform) -> None:
     before = live_ids(client)
     with client.session(template) as session:
         assert session.exec(code="x = 3").ok
         with session.fork_group(3) as group:
-            restarted = cli("restart", "api")
-            assert restarted.returncode == 0, restarted.stdout + restarted.stderr
+            os.kill(platform.pid_of("api"), signal.SIGKILL)
+            again = platform.cli("up")
+            assert again.returncode == 0, again.stderr
             assert [r.stdout for r in group.exec_each(code="print(x)")] == ["3\n"] * 3
     eventually(lambda: live_ids(client) <= before, within=15, what="all are deleted")
-    no_leaks(cli)
+    no_leaks(platform)

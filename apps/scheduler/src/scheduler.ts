@@ -6,6 +6,7 @@ import { type HealthServer, type Logger, serveHealth } from "@collimate/telemetr
 import type { Config } from "./config.ts";
 import type { Context } from "./context.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { RoomCounter } from "./node/room.ts";
 import { PlacementLoop } from "./placement/loop.ts";
 import { placementPass } from "./placement/pass.ts";
 import { applyReport } from "./report/apply.ts";
@@ -42,7 +43,7 @@ export async function startScheduler(config: Config, options: SchedulerOptions):
   const queues = started.use(openQueues(config.redisUrl, queueOptions(config, log, metrics)));
   const loop: PlacementLoop = new PlacementLoop(() => placementPass(ctx));
   started.defer(() => loop.close());
-  const ctx: Context = { db, queues, log, metrics, policy: config.policy, now: options.now ?? (() => new Date()), wakePlacement: () => wake(loop, log) };
+  const ctx: Context = { room: new RoomCounter(db, config.policy, log), db, queues, log, metrics, policy: config.policy, now: options.now ?? (() => new Date()), wakePlacement: () => wake(loop, log) };
   const health = started.use(await serve(config, ctx));
   for (const worker of startWorkers(queues, ctx, loop)) started.use(worker);
   const sweeper = new Sweeper(ctx);

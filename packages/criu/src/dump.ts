@@ -3,9 +3,10 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { CriuError } from "./error.ts";
 import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
-import { freeze } from "./freezer.ts";
+import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
+import { freezeOutsideVfork } from "./vfork.ts";
 
 /** Bytes that come in between two looks of criu at a TCP queue; the next dump works. */
 const RACE_WITH_NETWORK = /soccr: recv failed/;
@@ -72,7 +73,7 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   }
 
   const pauseStarted = performance.now();
-  const frozen = await freeze(options.cgroup, Math.min(5000, deadline - performance.now()));
+  const frozen = await freezeOutsideVfork(options.cgroup, Math.min(5000, deadline - performance.now()));
   let kind: "full" | "delta";
   let pauseMs: number;
   try {
@@ -93,6 +94,7 @@ async function attempts(options: DumpOptions, deadline: number): Promise<"full" 
   for (let attempt = 1; ; attempt++) {
     try {
       await once(options, kind, deadline - performance.now());
+      await giveOrphansToInit(options.images);
       return kind;
     } catch (error) {
       if (!(error instanceof CriuError) || error.code !== "failed" || error.treeDamaged) throw error;

@@ -54,6 +54,11 @@ describe("a copy of a C program", () => {
     expect(await command(child, "pipe")).toBe("in flight");
   });
 
+  test("has locked, executable, unreadable, wiped and huge sparse memory as it was", async () => {
+    expect(await command(parent, "check special")).toBe("wrong 0 ways 6");
+    expect(await command(child, "check special")).toBe("wrong 0 ways 6");
+  });
+
   test("reads zeros where it gave memory back, and harms no neighbour", async () => {
     expect(await command(child, "give back")).toBe("old 0 harmed 0 failed 0");
   });
@@ -95,6 +100,7 @@ describe("a copy of a C program", () => {
     const derived = await world.derive(holder, second);
     const grandchild = await world.restore(derived, second);
     expectEqualMemory(child, grandchild);
+    expect(await command(grandchild, "check special")).toBe("wrong 0 ways 6");
     expect(await command(grandchild, "give back")).toBe("old 0 harmed 0 failed 0");
     expect(await command(grandchild, "grow")).toBe("old 0 harmed 0");
     expect(await command(grandchild, "resize")).toBe("old 0");

@@ -111,7 +111,8 @@ describe("a delta dump", () => {
     const copy = await world.restore(await world.hold(first), first);
     const { result } = await world.snapshot(copy, { delta: { parentImages: first.images } });
     expect(result.kind).toBe("delta");
-    expect(result.pagesWritten).toBeLessThan(300);
+    // 512 pages of it are memory that may not be read: criu takes that along each time.
+    expect(result.pagesWritten).toBeLessThan(1_000);
     expect(first.result.pagesWritten).toBeGreaterThan(20_000);
   });
 
@@ -123,6 +124,17 @@ describe("a delta dump", () => {
     const second = await world.snapshot(copy, { delta: { parentImages: first.images } });
     expect(second.result.kind).toBe("full");
     expect(await command(await world.restore(await world.hold(second), second), "check")).toBe("wrong 0");
+  });
+
+  test("of another snapshot's copy is refused by a holder, which goes on", async () => {
+    const sandbox = await world.sandbox();
+    const first = await world.snapshot(sandbox);
+    const same = await world.snapshot(sandbox);
+    const copy = await world.restore(await world.hold(first), first);
+    const delta = await world.snapshot(copy, { delta: { parentImages: first.images } });
+    const holder = await world.hold(same);
+    await expect(world.derive(holder, delta)).rejects.toThrow(/not the snapshot that is held/);
+    expect(await command(await world.restore(holder, same), "check")).toBe("wrong 0");
   });
 
   test("of a copy that another holder has made can't be derived from by accident", async () => {

@@ -20,6 +20,8 @@ export interface Comparison {
 
 const BLOCK = 32;
 const CHUNK = 4 << 20;
+/** Of a longer range only the ends and the middle are compared: nobody fills a TiB. */
+const LONG = 1 << 30;
 
 /** Readable private memory but what the kernel makes ([vvar], [vdso]); neighbours joined. */
 function privateMemory(pid: number): Range[] {
@@ -34,6 +36,17 @@ function privateMemory(pid: number): Range[] {
     else ranges.push({ start, end });
   }
   return ranges;
+}
+
+function withoutEmptyParts(range: Range): Range[] {
+  const { start, end } = range;
+  if (end - start <= LONG) return [range];
+  const middle = start + (end - start) / 2;
+  return [
+    { start, end: start + CHUNK },
+    { start: middle - CHUNK, end: middle + CHUNK },
+    { start: end - CHUNK, end },
+  ];
 }
 
 function readAt(file: number, buffer: Buffer, address: number): boolean {
@@ -52,7 +65,7 @@ export function compareMemory(one: number, other: number): Comparison {
   const blocks = new Set<string>();
   let bytes = 0;
   try {
-    for (const { start, end } of ranges) {
+    for (const { start, end } of ranges.flatMap(withoutEmptyParts)) {
       for (let at = start; at < end; at += CHUNK) {
         const size = Math.min(CHUNK, end - at);
         const [a, b] = [Buffer.alloc(size), Buffer.alloc(size)];

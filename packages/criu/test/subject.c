@@ -34,6 +34,10 @@ static unsigned char *file_map; /* private mapping of /pattern, some pages writt
 static unsigned char data_run[3 * 64 * PAGE] = { 1 }; /* .data, dirtied in several separate runs */
 static unsigned char *below_stack; /* STACK_AREA bytes, and right above them as many that grow down */
 #define STACK_AREA (16 * PAGE)
+static unsigned char *sparse; /* compareMemory() in memory.ts looks at its ends and its middle: SPARSE bytes of address space with three pages in it */
+#define SPARSE (1ul << 40)
+/* One MIB each, all written, then: */
+static unsigned char *locked, *executable, *unreadable, *read_only, *wiped_on_fork, *not_forked;
 static int pipe_fds[2];
 static bool odd_dropped;
 
@@ -99,6 +103,60 @@ static bool listen_at(const char *address, int port)
 	       !listen(sk, 8);
 }
 
+static unsigned char *special(unsigned seed)
+{
+	unsigned char *p = map(MIB);
+
+	fill(p, MIB, seed);
+	return p;
+}
+
+static void start_special(void)
+{
+	sparse = mmap(NULL, SPARSE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (sparse == MAP_FAILED)
+		_exit(7);
+	fill(sparse, PAGE, 5);
+	fill(sparse + SPARSE / 2, PAGE, 6);
+	fill(sparse + SPARSE - PAGE, PAGE, 7);
+	locked = special(10);
+	executable = special(11);
+	unreadable = special(12);
+	read_only = special(13);
+	wiped_on_fork = special(14);
+	not_forked = special(15);
+	if (mlock(locked, MIB) || mprotect(executable, MIB, PROT_READ | PROT_WRITE | PROT_EXEC) ||
+	    mprotect(unreadable, MIB, PROT_NONE) || mprotect(read_only, MIB, PROT_READ) ||
+	    madvise(wiped_on_fork, MIB, MADV_WIPEONFORK) || madvise(not_forked, MIB, MADV_DONTFORK))
+		_exit(8);
+}
+
+/* Whether special memory still has its contents and its ways. */
+static int check_special(char *out, size_t room)
+{
+	size_t bad = wrong(sparse, PAGE, 5, 0) + wrong(sparse + SPARSE / 2, PAGE, 6, 0) +
+		     wrong(sparse + SPARSE - PAGE, PAGE, 7, 0) + nonzero(sparse + SPARSE / 4, MIB);
+	int status = -1, ways = 0;
+	char vec[MIB / PAGE];
+
+	bad += wrong(locked, MIB, 10, 0) + wrong(read_only, MIB, 13, 0) + wrong(wiped_on_fork, MIB, 14, 0) +
+	       wrong(not_forked, MIB, 15, 0) + wrong(executable, MIB, 11, 0);
+	/* The kernel tells EFAULT where we would get a signal. */
+	ways += write(pipe_fds[1], unreadable, 1) < 0 && errno == EFAULT;
+	ways += getrandom(read_only, 1, 0) < 0 && errno == EFAULT;
+	mprotect(unreadable, MIB, PROT_READ);
+	bad += wrong(unreadable, MIB, 12, 0);
+	mprotect(unreadable, MIB, PROT_NONE);
+	memcpy(executable, "\xb8\x07\x00\x00\x00\xc3", 6); /* mov $7, %eax; ret */
+	ways += ((int (*)(void))executable)() == 7;
+	fill(executable, MIB, 11);
+	if (!fork())
+		_exit((nonzero(wiped_on_fork, MIB) == 0) + 2 * (mincore(not_forked, MIB, (void *)vec) < 0));
+	wait(&status);
+	ways += WEXITSTATUS(status);
+	return snprintf(out, room, "wrong %zu ways %d", bad, ways);
+}
+
 static void start(void)
 {
 	pthread_t t;
@@ -134,6 +192,7 @@ static void start(void)
 		pthread_create(&t, NULL, sleeping_thread, NULL);
 	if (!listen_at("127.0.0.1", 7777))
 		_exit(3);
+	start_special();
 	/* A child that shares most pages with us by fork. */
 	if (!fork()) {
 		big[0] ^= 1;
@@ -269,6 +328,8 @@ static int do_command(char *out, size_t room)
 		*end = 0;
 	if (!strcmp(line, "check"))
 		return check_all(out, room);
+	if (!strcmp(line, "check special"))
+		return check_special(out, room);
 	if (!strcmp(line, "give back"))
 		return give_back(out, room);
 	if (!strcmp(line, "give back file"))

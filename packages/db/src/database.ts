@@ -2,7 +2,7 @@
 /** A connection to the truth: a bounded pool under Prisma, every wait bounded, closable. */
 import { PrismaPg } from "@prisma/adapter-pg";
 import { Pool } from "pg";
-import { Prisma, PrismaClient } from "./generated/client.ts";
+import { type Prisma, PrismaClient } from "./generated/client.ts";
 
 export interface DatabaseOptions {
   /** Most connections held at once. */

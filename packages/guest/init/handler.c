@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 void handler_disconnect(struct handler *h)
@@ -40,13 +41,35 @@ void handler_finish(struct handler *h, uint8_t type, const struct tlv_writer *w)
 	_exit(0);
 }
 
+// Closing while the client still writes would reset the connection, and with it the answer on its way.
+static void wait_for_close(struct handler *h)
+{
+	static uint8_t dropped[16 * 1024];
+	int64_t end = now_ms() + CLOSE_GRACE_MS;
+	shutdown(h->connection, SHUT_WR);
+	for (int64_t left; (left = end - now_ms()) > 0;) {
+		struct pollfd p[2] = {{.fd = h->connection, .events = POLLIN}, {.fd = h->control, .events = POLLIN}};
+		if (poll(p, 2, (int)left) > 0 && (p[1].revents || recv(h->connection, dropped, sizeof dropped, MSG_DONTWAIT) <= 0))
+			return;
+	}
+}
+
+void handler_finish_gently(struct handler *h, uint8_t type, const struct tlv_writer *w)
+{
+	outbox_put(&h->out, type, w->data, w->length);
+	flush_all(h);
+	wait_for_close(h);
+	handler_disconnect(h);
+	_exit(0);
+}
+
 void handler_fail(struct handler *h, const char *code, const char *message)
 {
 	uint8_t bytes[1024];
 	struct tlv_writer w = {.data = bytes, .capacity = sizeof bytes};
 	tlv_put_text(&w, TAG_FAILURE_CODE, code);
 	tlv_put(&w, TAG_MESSAGE, message, strnlen(message, 900));
-	handler_finish(h, FRAME_FAILURE, &w);
+	handler_finish_gently(h, FRAME_FAILURE, &w);
 }
 
 void handler_ask(struct handler *h, const struct control *question, int passed_fd, struct control *answer)
@@ -119,7 +142,7 @@ static void read_request(struct handler *h)
 			handler_fail(h, "too_slow", "the request did not arrive within 10 s");
 		poll(p, 2, (int)left);
 		if (p[1].revents)
-			_exit(0); // a checkpoint is coming, or init is gone
+			handler_fail(h, "interrupted", "a checkpoint came before the operation began; nothing was done");
 		if (p[0].revents)
 			inbox_fill(&h->in, h->connection);
 	}

@@ -24,6 +24,9 @@ void handler_disconnect(struct handler *);
 // Says why and ends. Codes are those of PROTOCOL.md.
 __attribute__((noreturn)) void handler_fail(struct handler *, const char *code, const char *message);
 
+// For a client that may still be sending: lets it see our last frame before the connection is reset under it.
+__attribute__((noreturn)) void handler_finish_gently(struct handler *, uint8_t type, const struct tlv_writer *);
+
 // Sends one last frame, waits until it is out, and ends.
 __attribute__((noreturn)) void handler_finish(struct handler *, uint8_t type, const struct tlv_writer *);
 

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "handler.h"
 #include "kernels.h"
+#include "protocol.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -59,7 +60,7 @@ static struct slot *free_slot(void)
 
 bool handlers_full(void)
 {
-	return connected_count() >= CONNECTED_MAX || !free_slot();
+	return connected_count() >= CONNECTED_MAX || kernels_sweeping();
 }
 
 __attribute__((noreturn)) static void become_handler(int connection, int control)
@@ -72,12 +73,25 @@ __attribute__((noreturn)) static void become_handler(int connection, int control
 	handler_run(3, 4);
 }
 
+// The one thing that init says itself: a sandbox that has used up its processes cannot serve anybody.
+static void refuse(int connection, const char *why)
+{
+	uint8_t bytes[256];
+	struct tlv_writer w = {.data = bytes, .capacity = sizeof bytes};
+	tlv_put_text(&w, TAG_FAILURE_CODE, "spawn_failed");
+	tlv_put_text(&w, TAG_MESSAGE, why);
+	frame_send(connection, FRAME_FAILURE, w.data, w.length);
+}
+
 void handlers_start(int connection, int listener)
 {
 	int pair[2];
 	struct slot *s = free_slot();
-	if (!s || !control_pair(pair))
+	if (!s || !control_pair(pair)) {
+		refuse(connection, s ? "the sandbox has no memory left for a connection"
+				     : "1024 commands run, have left something running, or wait to be fetched");
 		return;
+	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(listener);
@@ -85,6 +99,7 @@ void handlers_start(int connection, int listener)
 	}
 	close(pair[1]);
 	if (pid < 0) {
+		refuse(connection, "the sandbox can make no more processes");
 		close(pair[0]);
 		return;
 	}
@@ -147,8 +162,7 @@ static void attach(struct slot *s, const struct control *c, int connection)
 	struct control take = {.kind = CONTROL_TAKE};
 	bool handed = target && connection >= 0 && handler_tell(ref_of(target), &take, connection);
 	if (handed) {
-		target->links++;
-		s->links = 0; // the handler that brought it closes its copy and ends
+		target->links++; // and that of the bringer counts until it has ended and its copy is closed
 	}
 	answer(s, handed ? CONTROL_OK : CONTROL_REFUSED);
 }

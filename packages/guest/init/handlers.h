@@ -21,7 +21,7 @@ struct identity {
 
 extern struct identity identity;
 
-bool handlers_full(void);      // no more connections now
+bool handlers_full(void);      // no more connections for now: they wait in the backlog
 void handlers_start(int connection, int listener);
 size_t handlers_poll(struct pollfd *polls, struct handler_ref *refs);
 void handlers_event(struct handler_ref);

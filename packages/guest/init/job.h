@@ -39,7 +39,9 @@ struct job {
 
 	bool is_cell;
 	int cell;                 // socket to the interpreter; -1: not our turn yet, or over
-	int cell_out, cell_err;   // the interpreter's ends until our turn
+	int cell_out, cell_err;   // the interpreter's ends, until it has begun with the cell
+	bool begun, answered;
+	int turns;                // how often we were given one
 };
 
 struct control;

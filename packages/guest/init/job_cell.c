@@ -15,19 +15,24 @@
 
 // A cell: code that runs in the persistent interpreter. Init gives us our turn; the rest is between us and it.
 
-enum { CELL_ENDED = 1, CELL_SEEDED = 2 };
+enum { CELL_ENDED = 1, CELL_SEEDED = 2, CELL_BEGUN = 4, TURNS_MAX = 3 };
+
+static bool ask_for_turn(struct job *j)
+{
+	struct control c = {.kind = CONTROL_CELL, .language = "python"};
+	return control_send(j->handler->control, &c, -1);
+}
 
 bool cell_start(struct job *j)
 {
 	int out[2], err[2];
-	struct control c = {.kind = CONTROL_CELL, .language = "python"};
 	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
 		return false;
 	j->out = out[0];
 	j->err = err[0];
 	j->cell_out = out[1];
 	j->cell_err = err[1];
-	return control_send(j->handler->control, &c, -1);
+	return ask_for_turn(j);
 }
 
 static bool write_whole(int fd, const void *bytes, size_t length)
@@ -93,6 +98,7 @@ static void close_and_forget(int *fd)
 // The result is known, but what a stopped cell has started must be gone before it is told.
 static void over(struct job *j)
 {
+	j->answered = true;
 	close_and_forget(&j->cell);
 	struct control sweep = {.kind = CONTROL_CELL_SWEEP};
 	if (!j->stopping || !control_send(j->handler->control, &sweep, -1))
@@ -104,47 +110,86 @@ static void go(struct job *j, const struct control *c, int socket)
 	int fds[3] = {describe(&j->handler->request), j->cell_out, j->cell_err};
 	j->cell = socket;
 	j->pid = c->pid;
+	bool first = j->turns++ == 0;
 	if (j->stopping) { // the time was up just before our turn: an empty turn, then
 		close_and_forget(&fds[0]);
 		j->exit_code = 128 + SIGKILL;
 		over(j);
 		return;
 	}
-	// If it cannot be sent, the interpreter sees the socket end and goes on to the next cell, and so do we.
-	if (fds[0] < 0 || !send_cell(socket, fds)) {
-		j->note = "collimate: the code could not be handed to the interpreter\n";
+	if (fds[0] < 0) { // the interpreter sees the socket end and goes on to the next cell
+		j->note = "collimate: the sandbox has no memory left to hand the code to the interpreter\n";
 		close_and_forget(&j->cell);
 		j->exit_code = 126;
 		job_ended(j);
+		return;
 	}
+	if (!send_cell(socket, fds))
+		close_and_forget(&j->cell); // it is dying; init will tell how it ended
 	close_and_forget(&fds[0]);
-	close_and_forget(&j->cell_out);
-	close_and_forget(&j->cell_err);
-	if (j->phase == JOB_RUNNING)
+	if (first)
 		job_started(j);
+}
+
+// From the interpreter, once when it begins and once at the end: state u8, three bytes of nothing, exit code i32.
+// It may also just be gone. True: there was an answer.
+static bool read_answer(struct job *j)
+{
+	uint8_t bytes[8];
+	ssize_t n = recv(j->cell, bytes, sizeof bytes, MSG_DONTWAIT); // a stream, but 8 bytes are sent in one piece
+	if (n == (ssize_t)sizeof bytes && (bytes[0] & CELL_BEGUN)) {
+		j->begun = true;
+		close_and_forget(&j->cell_out);
+		close_and_forget(&j->cell_err);
+	} else if (n == (ssize_t)sizeof bytes && (bytes[0] & CELL_ENDED)) {
+		j->exit_code = (int)(load_u32(bytes + 4) & 0xff);
+		if (bytes[0] & CELL_SEEDED)
+			j->seed_ack = "partial"; // what the interpreter's own generators draw; nothing beyond is proven
+		over(j);
+	} else if (n >= 0) {
+		close_and_forget(&j->cell); // init will tell how it ended
+	}
+	return n == (ssize_t)sizeof bytes;
+}
+
+void cell_readable(struct job *j)
+{
+	read_answer(j);
+}
+
+static void say_why(struct job *j, bool found)
+{
+	static char text[200];
+	const char *rest = "its state is gone, the next exec starts a fresh one";
+	if (!found)
+		snprintf(text, sizeof text, "collimate: there is no python3 in this image's PATH\n");
+	else if (j->stopping)
+		snprintf(text, sizeof text, "collimate: the code did not stop when interrupted, so its interpreter was killed; %s\n", rest);
+	else if (j->signal)
+		snprintf(text, sizeof text, "collimate: the interpreter was killed by signal %d (%s); %s\n", j->signal,
+			 sigabbrev_np(j->signal) ? sigabbrev_np(j->signal) : "?", rest);
+	else
+		snprintf(text, sizeof text, "collimate: the interpreter ended with exit code %d; %s\n", j->exit_code, rest);
+	j->note = text;
 }
 
 static void gone(struct job *j, int status)
 {
-	static char text[200];
-	if (j->flags & RESULT_INTERPRETER_LOST)
+	while (j->cell >= 0 && read_answer(j))
+		; // its last words may lie in the socket still
+	if (j->answered)
 		return;
-	j->flags |= RESULT_INTERPRETER_LOST;
+	close_and_forget(&j->cell);
+	// Not begun: it was dying already, of what an earlier cell had left in it. The next one may have this cell.
+	bool found = j->begun || !WIFEXITED(status) || WEXITSTATUS(status) != 127;
+	if (!j->begun && !j->stopping && found && j->turns < TURNS_MAX && ask_for_turn(j))
+		return;
 	j->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	j->exit_code = j->signal ? 128 + j->signal : WEXITSTATUS(status);
-	if (j->exit_code == 127)
-		snprintf(text, sizeof text, "collimate: there is no python3 in this image's PATH\n");
-	else if (j->stopping)
-		snprintf(text, sizeof text, "collimate: the code did not stop when interrupted; its interpreter was killed, the next exec starts a fresh one\n");
-	else if (j->signal)
-		snprintf(text, sizeof text, "collimate: the interpreter was killed by signal %d (%s); its state is gone, the next exec starts a fresh one\n",
-			 j->signal, sigabbrev_np(j->signal) ? sigabbrev_np(j->signal) : "?");
-	else
-		snprintf(text, sizeof text, "collimate: the interpreter ended with exit code %d; its state is gone, the next exec starts a fresh one\n",
-			 j->exit_code);
+	j->flags |= RESULT_INTERPRETER_LOST;
 	if (j->signal == SIGKILL && !j->stopping)
 		j->flags |= RESULT_KILLED_FROM_OUTSIDE;
-	j->note = text;
+	say_why(j, found);
 	over(j);
 }
 
@@ -179,21 +224,6 @@ void cell_control(struct job *j, const struct control *c, int passed_fd)
 		}
 	if (!ours && passed_fd >= 0)
 		close(passed_fd);
-}
-
-// From the interpreter: state u8, three bytes of nothing, exit code i32. It may also just be gone.
-void cell_readable(struct job *j)
-{
-	uint8_t bytes[8];
-	ssize_t n = recv(j->cell, bytes, sizeof bytes, MSG_DONTWAIT);
-	if (n == (ssize_t)sizeof bytes && (bytes[0] & CELL_ENDED)) {
-		j->exit_code = (int)(load_u32(bytes + 4) & 0xff);
-		if (bytes[0] & CELL_SEEDED)
-			j->seed_ack = "partial"; // what the interpreter's own generators draw; nothing beyond is proven
-		over(j);
-	} else if (n >= 0) {
-		close_and_forget(&j->cell); // init will tell how it ended
-	}
 }
 
 void cell_stop(struct job *j)

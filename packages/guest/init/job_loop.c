@@ -16,8 +16,8 @@
 
 static bool output_fits(const struct job *j)
 {
-	if (j->discard || j->phase == JOB_LINGERING)
-		return true;
+	if (j->discard || j->phase >= JOB_REPORTING)
+		return true; // it is dropped
 	size_t limit = j->handler->connection >= 0 ? OUTPUT_ATTACHED : OUTPUT_DETACHED;
 	return outbox_used(&j->handler->out) + OUTPUT_CHUNK <= limit;
 }
@@ -159,7 +159,7 @@ enum { AT_CONTROL, AT_CLIENT, AT_OUT, AT_ERR, AT_IN, AT_CELL, AT_ALL };
 
 static bool wants_output(const struct job *j, size_t left)
 {
-	return output_fits(j) && (j->phase != JOB_DRAINING || left > 0) && j->phase != JOB_REPORTING;
+	return output_fits(j) && (j->phase != JOB_DRAINING || left > 0);
 }
 
 static void wait_for_events(struct job *j, struct pollfd p[AT_ALL])
@@ -186,6 +186,7 @@ void job_loop(struct job *j)
 		fcntl(j->out, F_SETFL, O_NONBLOCK);
 	if (j->err >= 0)
 		fcntl(j->err, F_SETFL, O_NONBLOCK);
+	client_go_on(j); // what came in one piece with the request
 	while (advance(j)) {
 		struct pollfd p[AT_ALL];
 		wait_for_events(j, p);

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels.h"
-#include "bytes.h"
 #include "clock.h"
-#include "kernel_sources.h"
-#include "spawn.h"
+#include "interpreter.h"
 #include "tree.h"
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BEFORE_MAX = 512, KERNELS = KERNEL_LANGUAGES };
+enum { KERNELS = KERNEL_LANGUAGES, BEFORE_MAX = 2048, OWN_MAX = HANDLERS_MAX + 2 * KERNELS };
 
 struct kernel {
 	pid_t pid; // 0: none is running
@@ -38,11 +33,11 @@ static struct sweeper {
 	pid_t pid;
 	struct handler_ref handler;
 	struct kernel *kernel;
-} sweepers[KERNELS * 2];
+} sweepers[KERNELS];
 
 static struct sweeper *sweeper_of(const struct kernel *k)
 {
-	for (struct sweeper *s = sweepers; s < sweepers + KERNELS * 2; s++)
+	for (struct sweeper *s = sweepers; s < sweepers + KERNELS; s++)
 		if (s->pid && s->kernel == k)
 			return s;
 	return NULL;
@@ -65,89 +60,41 @@ static void unqueue(size_t i)
 	queued--;
 }
 
-// ---- the interpreter process
-
-__attribute__((noreturn)) static void become_interpreter(const struct kernel_source *source, int control, int text)
-{
-	static const struct request nothing;
-	setsid();
-	int a = fcntl(control, F_DUPFD, 16), b = fcntl(text, F_DUPFD, 16);
-	if (a < 0 || b < 0 || dup2(a, 3) < 0 || dup2(b, 4) < 0)
-		_exit(126);
-	syscall(SYS_close_range, 5, ~0U, 0);
-	spawn_reset_process();
-	char **env = environment_build(&nothing, environ, NULL);
-	for (const char *const *program = source->programs; env && *program; program++) {
-		char *argv[] = {(char *)*program, (char *)source->option, (char *)source->loader, NULL};
-		spawn_execute(argv, env);
-	}
-	_exit(127);
-}
-
-// The program text goes by a memory file: nothing of ours lies in the image or on a command line.
-static int source_file(const struct kernel_source *source)
-{
-	int fd = (int)syscall(SYS_memfd_create, "collimate-kernel", MFD_CLOEXEC);
-	if (fd >= 0 && (write(fd, source->text, source->length) != (ssize_t)source->length || lseek(fd, 0, SEEK_SET) != 0)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static bool start(struct kernel *k, const struct kernel_source *source)
 {
-	int pair[2], text = source_file(source);
-	if (text < 0)
+	int control;
+	pid_t pid = interpreter_start(source, &control);
+	if (pid < 0)
 		return false;
-	if (!control_pair(pair)) {
-		close(text);
-		return false;
-	}
-	pid_t pid = fork();
-	if (pid == 0)
-		become_interpreter(source, pair[1], text);
-	close(pair[1]);
-	close(text);
-	if (pid < 0) {
-		close(pair[0]);
-		return false;
-	}
-	*k = (struct kernel){.pid = pid, .control = pair[0], .kill_at = -1};
+	*k = (struct kernel){.pid = pid, .control = control, .kill_at = -1};
 	return true;
 }
 
 // ---- turns
 
-static void remember_processes(struct kernel *k)
+// All that is ours: what a sweep below init must not touch.
+static size_t own_processes(pid_t *pids)
 {
-	struct process *all;
-	size_t count = tree_scan(&all);
-	k->before_count = 0;
-	for (size_t i = 0; i < count && k->before_count < BEFORE_MAX; i++)
-		if (all[i].pid != k->pid)
-			k->before[k->before_count++] = all[i].pid;
+	size_t count = handlers_pids(pids, HANDLERS_MAX);
+	for (int i = 0; i < KERNELS; i++)
+		pids[count++] = kernels[i].pid;
+	for (int i = 0; i < KERNELS; i++)
+		pids[count++] = sweepers[i].pid;
+	return count;
 }
 
-// To the interpreter: kind u32, generation u32, entropy[32], with its end of the cell's socket.
-static bool send_turn(int control, int cell)
+// What the interpreter has running or has orphaned already when a cell begins.
+static void remember_processes(struct kernel *k)
 {
-	uint8_t bytes[40];
-	store_u32(bytes, 1);
-	store_u32(bytes + 4, identity.generation);
-	memcpy(bytes + 8, identity.entropy, 32);
-	struct iovec part = {bytes, sizeof bytes};
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof cell)];
-	} ancillary = {0};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &ancillary, .msg_controllen = sizeof ancillary};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof cell);
-	memcpy(CMSG_DATA(head), &cell, sizeof cell);
-	return sendmsg(control, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof bytes;
+	static pid_t own[OWN_MAX];
+	struct process *all;
+	size_t count = tree_scan(&all);
+	tree_choose(all, count, k->pid, (struct pid_list){0});
+	tree_choose(all, count, 1, (struct pid_list){own, own_processes(own)});
+	k->before_count = 0;
+	for (size_t i = 0; i < count && k->before_count < BEFORE_MAX; i++)
+		if (all[i].chosen)
+			k->before[k->before_count++] = all[i].pid;
 }
 
 static bool give_turn(struct kernel *k, struct handler_ref handler)
@@ -157,7 +104,7 @@ static bool give_turn(struct kernel *k, struct handler_ref handler)
 		return false;
 	struct control go = {.kind = CONTROL_GO, .pid = k->pid};
 	remember_processes(k);
-	bool given = send_turn(k->control, pair[1]) && handler_tell(handler, &go, pair[0]);
+	bool given = interpreter_give_turn(k->control, pair[1]) && handler_tell(handler, &go, pair[0]);
 	close(pair[0]);
 	close(pair[1]);
 	k->busy = true;
@@ -172,6 +119,8 @@ static void next_turn(struct kernel *k)
 		if (queue[i].kernel != k - kernels)
 			continue;
 		struct handler_ref handler = queue[i].handler;
+		if (!k->pid && kernels_sweeping())
+			return;
 		if (!k->pid && !start(k, &kernel_sources[k - kernels])) {
 			unqueue(i--);
 			tell(handler, CONTROL_REFUSED, 0);
@@ -227,16 +176,12 @@ void kernels_forget(struct handler_ref handler)
 // when the process between has ended, a child of init that init did not start.
 __attribute__((noreturn)) static void sweep(const struct kernel *k)
 {
-	static pid_t spared[BEFORE_MAX + HANDLERS_MAX + KERNELS * 3 + 1];
+	static pid_t spared[BEFORE_MAX + OWN_MAX + 1];
 	size_t count = k->before_count;
 	memcpy(spared, k->before, count * sizeof *spared);
 	if (k->pid)
 		tree_kill(k->pid, (struct pid_list){spared, count}, NULL, NULL);
-	count += handlers_pids(spared + count, HANDLERS_MAX);
-	for (int i = 0; i < KERNELS; i++)
-		spared[count++] = kernels[i].pid;
-	for (int i = 0; i < KERNELS * 2; i++)
-		spared[count++] = sweepers[i].pid;
+	count += own_processes(spared + count);
 	spared[count++] = getpid();
 	tree_kill(1, (struct pid_list){spared, count}, NULL, NULL);
 	_exit(0);
@@ -248,9 +193,9 @@ void kernels_sweep(struct handler_ref handler)
 	while (k < kernels + KERNELS && !same(k->current, handler))
 		k++;
 	struct sweeper *s = sweepers;
-	while (s < sweepers + KERNELS * 2 && s->pid)
+	while (s < sweepers + KERNELS && s->pid)
 		s++;
-	bool possible = k < kernels + KERNELS && s < sweepers + KERNELS * 2;
+	bool possible = k < kernels + KERNELS && s < sweepers + KERNELS && !kernels_sweeping();
 	pid_t pid = possible ? fork() : -1;
 	if (pid == 0)
 		sweep(k);
@@ -263,9 +208,17 @@ void kernels_sweep(struct handler_ref handler)
 	tell(handler, CONTROL_CELL_SWEPT, 0);
 }
 
+bool kernels_sweeping(void)
+{
+	for (struct sweeper *s = sweepers; s < sweepers + KERNELS; s++)
+		if (s->pid)
+			return true;
+	return false;
+}
+
 static bool sweeper_reaped(pid_t pid)
 {
-	for (struct sweeper *s = sweepers; s < sweepers + KERNELS * 2; s++)
+	for (struct sweeper *s = sweepers; s < sweepers + KERNELS; s++)
 		if (s->pid == pid) {
 			tell(s->handler, CONTROL_CELL_SWEPT, 0);
 			s->kernel->held = false;

@@ -7,6 +7,7 @@
 bool kernels_ask(struct handler_ref, const char *language); // false: no such language or too many wait
 void kernels_stop_cell(struct handler_ref);
 void kernels_sweep(struct handler_ref);
+bool kernels_sweeping(void); // then no process may be added: the sweep would take it for a cell's orphan
 void kernels_forget(struct handler_ref); // the handler is gone
 bool kernels_reaped(pid_t, int status);
 size_t kernels_poll(struct pollfd *polls);

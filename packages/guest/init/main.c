@@ -136,7 +136,7 @@ static void loop(int listener)
 		for (size_t i = 0; i < handlers; i++)
 			if (polls[1 + kernels + i].revents)
 				handlers_event(refs[i]);
-		if (polls[0].revents)
+		if (polls[0].revents && !handlers_full()) // asked again: the events before may have begun a sweep
 			accept_one(listener);
 	}
 }
@@ -152,6 +152,7 @@ int main(int argc, char **argv)
 		dprintf(STDERR_FILENO, "collimate-init: must be PID 1 of a PID namespace of its own\n");
 		return 64;
 	}
+	setsid(); // a session that began outside could not be checkpointed
 	prepare_signals();
 	if (hardened && !harden())
 		refuse_to_start("cannot harden");

@@ -67,6 +67,17 @@ char **environment_build(const struct request *r, char **inherited, const char *
 	return env;
 }
 
+// Init may be protected from the OOM killer from outside; what it starts must not inherit that.
+static void reset_oom_score(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, "0", 1) != 1)
+		dprintf(STDERR_FILENO, "collimate: could not give up the protection from the OOM killer\n");
+	close(fd);
+}
+
 void spawn_reset_process(void)
 {
 	sigset_t none;
@@ -76,6 +87,7 @@ void spawn_reset_process(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setrlimit(RLIMIT_NOFILE, &first_file_limit);
 	umask(022);
+	reset_oom_score();
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 

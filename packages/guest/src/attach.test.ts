@@ -66,17 +66,16 @@ test("a quiesce lets go of every connection, and clients go on where they were",
 });
 
 test("output that nobody fetches holds the command back at 1 MiB, not the memory", async () => {
-  const first = await sandbox.guest.start({ id: "full", shell: `${numbers(8)}; echo done > /tmp/guest-full` }, {});
+  const first = await sandbox.guest.start({ id: "full", shell: `${numbers(8)}; echo done > /dev/shm/full` }, {});
   await first.detach();
-  await sandbox.sh("sleep 0.5; ! test -e /tmp/guest-full");
+  await sandbox.sh("sleep 0.5; ! test -e /dev/shm/full");
   const second = await sandbox.guest.attach("full");
   const result = await second.result;
   expect(result.exitCode).toBe(0);
-  await sandbox.sh("rm /tmp/guest-full");
 });
 
 test("a result waits for the client that attaches, once", async () => {
-  const first = await sandbox.guest.start({ id: "waits", shell: "echo kept; exit 3" }, {});
+  const first = await sandbox.guest.start({ id: "waits", shell: "sleep 0.2; echo kept; exit 3" }, {});
   await first.detach();
   await until(async () => (await sandbox.sh("pgrep -f 'echo [k]ept' || true")) === "");
   const result = await (await sandbox.guest.attach("waits")).result;
@@ -88,6 +87,7 @@ test("two execs cannot have one id", async () => {
   const first = await sandbox.guest.start({ id: "twice", shell: "sleep 0.3" });
   await expect(sandbox.guest.exec({ id: "twice", shell: "true" })).rejects.toMatchObject({ code: "exec_exists" });
   expect((await first.result).exitCode).toBe(0);
+  await until(async () => (await sandbox.guest.ping()).execsRunning === 0);
   expect((await sandbox.guest.exec({ id: "twice", shell: "true" })).exitCode).toBe(0);
 });
 

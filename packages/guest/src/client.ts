@@ -7,11 +7,13 @@ import type { ExecOptions, ExecResult } from "./execution.ts";
 import { FRAME_PAYLOAD_MAX, Frame, Tag } from "./protocol.ts";
 import { getFields, identityFields, pingFields, putFields, quiesceFields } from "./request.ts";
 import type { ExecRequest, GuestIdentity } from "./request.ts";
-import { Fields } from "./tlv.ts";
+import type { Fields } from "./tlv.ts";
 
 const REPLY_MS = 15_000;
 /** Longest silence in a file transfer, in ms; init has the same patience (60 s). */
 const TRANSFER_MS = 70_000;
+/** Longest upload, in ms. */
+const TRANSFER_LONGEST_MS = 3_600_000;
 
 export interface GuestInfo {
   protocolVersion: number;
@@ -75,10 +77,12 @@ export class GuestClient {
    */
   async put(path: string, content: Uint8Array | AsyncIterable<Uint8Array>, mode?: number): Promise<number> {
     await using connection = await GuestConnection.open(this.#dial, putFields(path, mode), REPLY_MS);
-    const answer = connection.reply(TRANSFER_MS * 10);
-    answer.catch(() => undefined);
+    let refused = false;
+    const answer = connection.reply(TRANSFER_LONGEST_MS);
+    answer.catch(() => (refused = true));
     const chunks = content instanceof Uint8Array ? [content] : content;
     for await (const chunk of chunks) {
+      if (refused) break;
       for (let at = 0; at < chunk.length; at += FRAME_PAYLOAD_MAX) {
         await connection.send(Frame.data, chunk.subarray(at, at + FRAME_PAYLOAD_MAX));
       }
@@ -110,7 +114,9 @@ export class GuestClient {
    * end. Resolves with the number of connections that are open in spite of that; checkpoint only at 0.
    */
   async quiesce(waitMs = 1000): Promise<number> {
-    const reply = await this.#ask(quiesceFields(waitMs), waitMs + REPLY_MS);
+    await using connection = await GuestConnection.open(this.#dial, quiesceFields(waitMs), REPLY_MS);
+    const reply = await connection.reply(waitMs + REPLY_MS);
+    while (await connection.next(REPLY_MS)); // its end: this connection, too, is closed inside
     return reply.u32(Tag.stillConnected);
   }
 

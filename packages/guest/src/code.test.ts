@@ -64,6 +64,7 @@ describe("how a cell ends", () => {
     ["import ctypes; ctypes.string_at(0)", 139, "signal 11 (SEGV)"],
     ["import os; os.kill(os.getpid(), 9)", 137, "signal 9 (KILL)"],
     ["import os; os.execvp('sh', ['sh', '-c', 'echo new; exit 4'])", 4, "exit code 4"],
+    ["import os; os._exit(127)", 127, "exit code 127"],
     ["import os; os.closerange(3, 100)", 70, "exit code 70"],
   ])("%s ends the interpreter, says so, and the next cell has a fresh one", async (code, exitCode, told) => {
     await sandbox.py("lost = 1");
@@ -158,7 +159,9 @@ describe("a time limit", () => {
   });
 
   test("also counts the wait for an earlier cell", async () => {
-    const slow = sandbox.guest.exec({ code: "import time; time.sleep(1)" });
+    const begun = Promise.withResolvers<void>();
+    const slow = sandbox.guest.exec({ code: "import time; print('in'); time.sleep(1)" }, { onStdout: () => begun.resolve() });
+    await begun.promise;
     const queued = await sandbox.guest.exec({ code: "print('never')", timeoutMs: 200 });
     expect(queued).toMatchObject({ timedOut: true, interpreterLost: false });
     expect(queued.stderr.toString()).toContain("waiting for an earlier cell");
@@ -178,6 +181,10 @@ test("environment and directory of one cell are gone in the next", async () => {
   const first = await sandbox.guest.exec({ code: "import os; print(os.environ['A'], os.getcwd()); os.environ['B'] = '2'", env: { A: "1" }, cwd: "/usr" });
   expect(first.stdout.toString()).toBe("1 /usr\n");
   expect(await sandbox.py("print(os.environ.get('A'), os.environ.get('B'), os.getcwd())")).toBe("None 2 /\n");
+  const given = { env: { PATH: "/usr/bin:/bin" }, cwd: "/usr" };
+  await sandbox.guest.exec({ code: "os.environ['PATH'] += ':/mine'; os.chdir('/var')", ...given });
+  const later = await sandbox.guest.exec({ code: "print(os.environ['PATH'], os.getcwd())", ...given });
+  expect(later.stdout.toString()).toBe("/usr/bin:/bin:/mine /var\n"); // what the code has changed, lasts
   expect(await sandbox.guest.exec({ code: "1", cwd: "/no/where" })).toMatchObject({ exitCode: 126 });
 });
 
@@ -220,4 +227,27 @@ test("kill -9 -1 inside kills interpreter and handlers, not init", async () => {
   await until(async () => (await sandbox.guest.ping()).handlers === 1);
   expect(await sandbox.sh("echo fine")).toBe("fine\n");
   expect(await sandbox.py("print('lost' in globals())")).toBe("False\n");
+});
+
+test("the end of a cell that ran too long spares commands that begin in the same moment", async () => {
+  const cells = sandbox.guest.exec({ code: "import subprocess, time\nfor _ in range(20): subprocess.Popen(['sleep', '317.1'])\ntime.sleep(60)", timeoutMs: 300 });
+  const commands: Promise<number>[] = [];
+  let over = false;
+  void cells.then(() => (over = true));
+  while (!over) {
+    commands.push(sandbox.guest.exec({ shell: "sleep 0.05" }).then(({ exitCode }) => exitCode));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect((await cells).timedOut).toBe(true);
+  expect(new Set(await Promise.all(commands))).toEqual(new Set([0]));
+});
+
+test("a cell is not lost to an interpreter that dies of an earlier one", async () => {
+  for (let i = 0; i < 10; i++) {
+    await sandbox.guest.exec({ code: "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.005), os._exit(1)), daemon=True).start()" });
+    const results = await Promise.all(Array.from({ length: 4 }, () => sandbox.guest.exec({ code: "import time; print('ran'); time.sleep(0.002)" })));
+    // One may have begun before the thread struck; that one says so. None may vanish, run twice, or hang.
+    for (const { interpreterLost, stdout } of results) expect(interpreterLost || stdout.toString() === "ran\n").toBe(true);
+    expect(results.filter(({ interpreterLost }) => interpreterLost).length).toBeLessThanOrEqual(1);
+  }
 });

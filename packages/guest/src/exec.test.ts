@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestSandbox, until } from "../testing/sandbox.ts";
 
@@ -166,4 +167,10 @@ test("64 commands run side by side", async () => {
   const results = await Promise.all(Array.from({ length: 64 }, (_, i) => sandbox.guest.exec({ shell: `sleep 0.2; echo ${i}; exit ${i}` })));
   expect(results.map((one) => one.exitCode)).toEqual(Array.from({ length: 64 }, (_, i) => i));
   expect(results.map((one) => one.stdout.toString())).toEqual(Array.from({ length: 64 }, (_, i) => `${i}\n`));
+});
+
+test("commands do not inherit what init is to the OOM killer", async () => {
+  await writeFile(`/proc/${sandbox.pid}/oom_score_adj`, "300");
+  expect(await sandbox.sh("cat /proc/1/oom_score_adj /proc/self/oom_score_adj")).toBe("300\n0\n");
+  expect(await sandbox.py("print(open('/proc/self/oom_score_adj').read(), end='')")).toBe("0\n");
 });

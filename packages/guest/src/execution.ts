@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { randomUUID } from "node:crypto";
 import { GuestError, protocolError } from "./errors.ts";
 import { GuestConnection } from "./connection.ts";
 import type { Dial } from "./connection.ts";
@@ -12,6 +13,15 @@ import { StdinPump } from "./stdin.ts";
 import { Fields } from "./tlv.ts";
 
 const GREETING_MS = 10_000;
+/** How long after its time limit an exec may still be silent, in ms, before its handler counts as stuck. */
+const LIMIT_SLACK_MS = 15_000;
+
+/** What was asked, for an exec that this client began. */
+interface Begun {
+  fields: Buffer;
+  stdin?: StdinPump;
+  silenceMs?: number;
+}
 
 /** How a command or a cell ended. Times out, gets killed, exits non-zero: all of these are results, not errors. */
 export interface ExecResult {
@@ -57,29 +67,36 @@ export class Execution {
   readonly #dial: Dial;
   readonly #options: ExecOptions;
   readonly #sink: OutputSink;
-  readonly #stdin: StdinPump | undefined;
+  readonly #begun: Begun | undefined;
   #connection: GuestConnection;
-  #id: string;
+  readonly id: string;
   #pid = 0;
-  #detached = Promise.withResolvers<void>();
+  /** Settled once this connection is the exec's: what is sent on an attach before that would be lost. */
+  #ready = Promise.withResolvers<void>();
+  #refused = false;
+  readonly #detached = Promise.withResolvers<void>();
   #detaching = false;
 
-  private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, stdin?: StdinPump) {
+  private constructor(dial: Dial, connection: GuestConnection, id: string, options: ExecOptions, begun?: Begun) {
     this.#dial = dial;
     this.#connection = connection;
-    this.#id = id;
+    this.id = id;
     this.#options = options;
     this.#sink = new OutputSink(options);
-    this.#stdin = stdin;
+    this.#begun = begun;
     this.result = this.#run();
     this.result.catch(() => undefined); // the caller may look at it later
   }
 
   static async start(dial: Dial, request: ExecRequest, options: ExecOptions): Promise<Execution> {
     options.signal?.throwIfAborted();
-    const connection = await GuestConnection.open(dial, execFields(request), GREETING_MS);
+    const id = request.id ?? `exec-${randomUUID()}`;
+    const fields = execFields({ ...request, id });
+    const connection = await GuestConnection.open(dial, fields, GREETING_MS);
     const stdin = "stdin" in request && request.stdin ? new StdinPump(request.stdin) : undefined;
-    return new Execution(dial, connection, request.id ?? "", options, stdin);
+    const execution = new Execution(dial, connection, id, options, { fields, stdin, silenceMs: request.timeoutMs ? request.timeoutMs + LIMIT_SLACK_MS : undefined });
+    execution.#ready.resolve();
+    return execution;
   }
 
   /** Takes over the stream of an exec that was detached, from the first byte that no client has got. */
@@ -87,11 +104,6 @@ export class Execution {
     options.signal?.throwIfAborted();
     const connection = await GuestConnection.open(dial, attachFields(id), GREETING_MS);
     return new Execution(dial, connection, id, options);
-  }
-
-  /** The exec's id; for one that init has named, known once the first frame is here. */
-  get id(): string {
-    return this.#id;
   }
 
   /** Process id inside the sandbox; 0 before it started. */
@@ -103,14 +115,19 @@ export class Execution {
   async kill(signal: number): Promise<void> {
     const number = Buffer.alloc(4);
     number.writeUInt32LE(signal, 0);
-    await this.#connection.send(Frame.signal, number);
+    await this.#send(Frame.signal, number);
   }
 
-  /** Lets the command run on without us. Resolves once every byte sent until then was handled. */
+  /** Lets the command run on without us. Resolves once every byte sent until then was handled, or it has ended. */
   async detach(): Promise<void> {
     this.#detaching = true;
-    await this.#connection.send(Frame.detach);
+    await this.#send(Frame.detach);
     await this.#detached.promise;
+  }
+
+  async #send(type: number, payload?: Uint8Array): Promise<void> {
+    await Promise.race([this.#ready.promise, this.result]);
+    await this.#connection.send(type, payload);
   }
 
   async #run(): Promise<ExecResult> {
@@ -127,15 +144,13 @@ export class Execution {
           return await new Promise<never>(() => undefined);
         }
         if (!reconnect) throw this.#killed();
+        this.#ready = Promise.withResolvers<void>();
         await reconnect();
         signal?.throwIfAborted();
-        await this.#attachAgain();
+        await this.#connectAgain();
       }
-    } catch (error) {
-      this.#detached.reject(error);
-      this.#detached.promise.catch(() => undefined);
-      throw error;
     } finally {
+      this.#detached.resolve();
       signal?.removeEventListener("abort", abort);
       await this.#connection[Symbol.asyncDispose]();
     }
@@ -145,12 +160,12 @@ export class Execution {
     return new GuestError("process_killed", "The sandbox process that ran this exec was killed before it could report", { cause });
   }
 
-  async #attachAgain(): Promise<void> {
-    try {
-      this.#connection = await GuestConnection.open(this.#dial, attachFields(this.#id), GREETING_MS);
-    } catch (error) {
-      throw error instanceof GuestError && error.code === "no_such_exec" ? this.#killed(error) : error;
-    }
+  /** To the running exec; or, when init has said that it never began, to a new try. */
+  async #connectAgain(): Promise<void> {
+    const fields = this.#refused ? this.#begun?.fields : undefined;
+    if (fields) this.#ready.resolve();
+    this.#refused = false;
+    this.#connection = await GuestConnection.open(this.#dial, fields ?? attachFields(this.id), GREETING_MS);
   }
 
   /** Handles frames until the result (returned) or the end of the connection (undefined). */
@@ -166,9 +181,12 @@ export class Execution {
 
   async #next(connection: GuestConnection): Promise<GuestFrame | undefined> {
     try {
-      return await connection.next();
+      return await connection.next(this.#begun?.silenceMs);
     } catch (error) {
-      throw error instanceof GuestError && error.code === "no_such_exec" && this.#pid ? this.#killed(error) : error;
+      if (!(error instanceof GuestError) || !this.#begun) throw error;
+      this.#refused = error.code === "interrupted" && this.#options.reconnect !== undefined;
+      if (this.#refused) return undefined;
+      throw error.code === "no_such_exec" ? this.#killed(error) : error;
     }
   }
 
@@ -176,15 +194,15 @@ export class Execution {
     switch (frame.type) {
       case Frame.started: {
         const fields = new Fields(frame.payload);
-        this.#id = fields.text(Tag.execId);
         this.#pid = fields.u32(Tag.pid);
-        this.#stdin?.run(connection, 0);
+        this.#begun?.stdin?.run(connection, 0);
         return undefined;
       }
       case Frame.attached: {
         const fields = new Fields(frame.payload);
         this.#sink.expectOffsets(fields.u64(Tag.stdoutOffset), fields.u64(Tag.stderrOffset));
-        this.#stdin?.run(connection, fields.u64(Tag.stdinOffset));
+        this.#begun?.stdin?.run(connection, fields.u64(Tag.stdinOffset));
+        this.#ready.resolve();
         return undefined;
       }
       case Frame.stdout:

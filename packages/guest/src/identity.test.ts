@@ -46,19 +46,44 @@ test("a seed makes a cell repeat, says so as partial, and reaches the environmen
   expect(await sandbox.py("print('COLLIMATE_SEED' in os.environ)")).toBe("False\n");
 });
 
-test("a seed with a new generation fixes the kept generators too", async () => {
+test("a seed with a new generation fixes the module's generator and re-seeds the kept ones", async () => {
   const seed = Buffer.alloc(32, 7);
-  const runs: string[] = [];
+  const runs: string[][] = [];
   for (const generation of [10, 11]) {
-    await sandbox.py("import random; kept = random.Random()");
+    await sandbox.py("import random; kept = random.Random(5)");
     await sandbox.guest.identity(identity(generation));
-    runs.push((await sandbox.guest.exec({ code: "print(random.random(), kept.random())", seed })).stdout.toString());
+    const { stdout } = await sandbox.guest.exec({ code: "print(random.random(), kept.random())", seed });
+    runs.push(stdout.toString().split(" "));
   }
-  expect(runs[1]).toBe(runs[0]);
+  expect(runs[1]?.[0]).toBe(runs[0]?.[0]);
+  expect(runs[0]?.[1]).not.toBe(await sandbox.py("print(random.Random(5).random())"));
 });
 
 test("a command knows its seed, and nobody claims that it was applied", async () => {
   const result = await sandbox.guest.exec({ shell: "echo $COLLIMATE_SEED", seed: Buffer.alloc(32, 1) });
   expect(result.stdout.toString()).toBe(`${"01".repeat(32)}\n`);
   expect(result.seedAck).toBe("off");
+});
+
+test("numpy: every kept generator is re-seeded, and a seed repeats even for what the cell itself imports", async (context) => {
+  if ((await sandbox.guest.exec({ argv: ["python3", "-c", "import numpy"] })).exitCode !== 0) return context.skip();
+  const seed = Buffer.alloc(32, 9);
+  const late = "import numpy; print(numpy.random.random(), numpy.random.default_rng is not None)";
+  const fresh = async (): Promise<string> => {
+    await using other = await TestSandbox.start();
+    return (await other.guest.exec({ code: late, seed })).stdout.toString();
+  };
+  const first = await fresh();
+  expect(first).toMatch(/^0\.\d+ True\n$/);
+  expect(await fresh()).toBe(first);
+
+  const set = "import numpy as np; np.random.seed(1); g = np.random.default_rng(1); r = np.random.RandomState(1); p = np.random.Generator(np.random.PCG64DXSM(1))";
+  const draw = "print(np.random.random(), g.random(), r.random(), p.random())";
+  await sandbox.py(set);
+  const before = (await sandbox.py(draw)).trim().split(" ");
+  await sandbox.py(set);
+  await sandbox.guest.identity(identity(20));
+  const after = (await sandbox.py(draw)).trim().split(" ");
+  expect(after).toHaveLength(4);
+  after.forEach((value, i) => expect(value).not.toBe(before[i]));
 });

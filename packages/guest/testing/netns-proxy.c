@@ -48,12 +48,16 @@ static void join(int client, int guest)
 	struct pollfd p[2] = {{.fd = client, .events = POLLIN}, {.fd = guest, .events = POLLIN}};
 	for (;;) {
 		poll(p, 2, -1);
-		if (p[1].revents && !move(guest, client))
-			_exit(0);
+		if (p[1].revents && !move(guest, client)) {
+			shutdown(client, SHUT_WR);
+			p[1].fd = -1;
+		}
 		if (p[0].revents && !move(client, guest)) {
 			shutdown(guest, SHUT_WR); // what the guest has said already still reaches the client
 			p[0].fd = -1;
 		}
+		if (p[0].fd < 0 && p[1].fd < 0)
+			_exit(0);
 	}
 }
 

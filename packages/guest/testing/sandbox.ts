@@ -14,42 +14,59 @@ const built = join(here, "..", "build");
 
 /** Builds init and the proxy once per test run (vitest's globalSetup). */
 export function setup(): void {
+  if (process.getuid?.() !== 0) throw new Error("These tests start an init in namespaces of its own: run them as root");
   execFileSync(join(here, "..", "build.sh"), [built], { stdio: "inherit" });
   execFileSync("gcc", ["-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", "-o", join(built, "netns-proxy"), join(here, "netns-proxy.c")], { stdio: "inherit" });
 }
 
-/** A real init as PID 1 of real namespaces over the machine's own files, and the way in that an agent has. */
+const clean = { PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", HOME: "/root", LANG: "C.UTF-8", ...(process.env.PYTHONPATH ? { PYTHONPATH: process.env.PYTHONPATH } : {}) };
+const namespaces = ["--fork", "--kill-child", "--pid", "--net", "--uts", "--ipc", "--mount"];
+
+/** A real init as PID 1 of real namespaces, and the way in that an agent has. */
 export class TestSandbox implements AsyncDisposable {
   readonly guest: GuestClient;
   /** PID of init as the machine sees it. */
   readonly pid: number;
-  readonly #unshare: ChildProcess;
   readonly #proxy: ChildProcess;
   readonly #folder: string;
+  readonly #end: () => Promise<void>;
 
-  private constructor(unshare: ChildProcess, pid: number, proxy: ChildProcess, folder: string) {
-    this.#unshare = unshare;
+  private constructor(pid: number, proxy: ChildProcess, folder: string, end: () => Promise<void>) {
     this.pid = pid;
     this.#proxy = proxy;
     this.#folder = folder;
+    this.#end = end;
     this.guest = new GuestClient(() => this.dial());
   }
 
+  /** Over the machine's own files. */
   static async start({ harden = false, env = {} }: { harden?: boolean; env?: Record<string, string> } = {}): Promise<TestSandbox> {
-    const folder = await mkdtemp(join(tmpdir(), "guest-"));
     const setting = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const init = ["/usr/bin/env", ...setting, join(built, "collimate-init"), ...(harden ? ["--harden"] : [])];
-    const namespaces = ["--fork", "--kill-child", "--pid", "--mount-proc", "--net", "--uts", "--ipc", "--mount"];
-    const unshare = spawn("unshare", [...namespaces, ...init], {
-      env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/root", LANG: "C.UTF-8" },
-      stdio: ["ignore", "ignore", "inherit"],
-      cwd: "/",
+    const ownShm = ["sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh"];
+    return await TestSandbox.#boot("collimate-init", ["--mount-proc", ...ownShm, "/usr/bin/env", ...setting, join(built, "collimate-init"), ...(harden ? ["--harden"] : [])]);
+  }
+
+  /** Hardened, in a root that CRIU can take; what it writes goes to `folder`/upper. */
+  static async startDumpable(folder: string): Promise<TestSandbox> {
+    return await TestSandbox.#boot(".collimate-init", [join(here, "dumpable-root.sh"), folder, join(built, "collimate-init"), "--harden"]);
+  }
+
+  static async #boot(name: string, command: string[]): Promise<TestSandbox> {
+    const unshare = spawn("unshare", [...namespaces, ...command], { env: clean, stdio: ["ignore", "ignore", "inherit"], cwd: "/" });
+    const exit = once(unshare, "exit");
+    const pid = await childOf(unshare, name);
+    return await TestSandbox.join(pid, async () => {
+      killIfThere(pid); // a dump has ended it already
+      await exit;
     });
-    const pid = await childOf(unshare, "collimate-init");
-    const path = join(folder, "init.sock");
-    const proxy = spawn(join(built, "netns-proxy"), [String(pid), path], { stdio: ["ignore", "pipe", "inherit"] });
+  }
+
+  /** Takes up contact with an init that runs already. */
+  static async join(pid: number, end: () => Promise<void>): Promise<TestSandbox> {
+    const folder = await mkdtemp(join(tmpdir(), "guest-"));
+    const proxy = spawn(join(built, "netns-proxy"), [String(pid), join(folder, "init.sock")], { stdio: ["ignore", "pipe", "inherit"] });
     await once(proxy.stdout, "data");
-    const sandbox = new TestSandbox(unshare, pid, proxy, folder);
+    const sandbox = new TestSandbox(pid, proxy, folder, end);
     await sandbox.#untilAnswers();
     return sandbox;
   }
@@ -73,10 +90,9 @@ export class TestSandbox implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ends = [this.#unshare, this.#proxy].map((child) => (child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined));
+    const gone = once(this.#proxy, "exit");
     this.#proxy.kill("SIGKILL");
-    this.#unshare.kill("SIGKILL");
-    await Promise.all(ends);
+    await Promise.all([gone, this.#end()]);
     await rm(this.#folder, { recursive: true });
   }
 
@@ -95,6 +111,14 @@ export async function until(holds: () => boolean | Promise<boolean>): Promise<vo
   }
 }
 
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
 async function childOf(parent: ChildProcess, name: string): Promise<number> {
   const found: number[] = [];
   await until(async () => {
@@ -102,7 +126,7 @@ async function childOf(parent: ChildProcess, name: string): Promise<number> {
     const pid = Number(list.trim());
     if (!pid) return false;
     const command = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
-    if (!name.startsWith(command.trim()) || !command) return false;
+    if (command.trim() !== name) return false;
     found.push(pid);
     return true;
   });

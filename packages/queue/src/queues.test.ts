@@ -84,6 +84,18 @@ describe("jobs", () => {
     expect(await queue.state("op_1", 0)).toBe("ended");
   });
 
+  it("can be repeated after their end", async () => {
+    await using queues = open();
+    const queue = queues.nodeQueue("node_1");
+    const inbox = new Inbox<NodeJob>();
+    await queue.add(suspend("op_1"));
+    const worker = queues.nodeWorker("node_1", inbox.put);
+    await inbox.reach(1);
+    await worker.close();
+    await queue.repeat(suspend("op_1"));
+    expect(await queue.state("op_1", 0)).toBe("pending");
+  });
+
   it("that do not parse become a dead letter, and the worker goes on", async () => {
     const letters = new Inbox<DeadLetter>();
     const prefix = newId("request");
@@ -114,13 +126,13 @@ describe("jobs", () => {
     expect(await tries.reach(3)).toEqual([1, 2, 3]);
   });
 
-  it("of the heartbeats of one node, at most one waits", async () => {
+  it("of the heartbeats of one node, only the latest waits", async () => {
     await using queues = open();
     for (const at of [1, 2, 3]) await queues.report(heartbeat(at));
     await queues.report(activity(9));
     const inbox = new Inbox<NodeReport>();
     queues.reportWorker(inbox.put);
-    expect((await inbox.reach(2)).map((report) => report.kind)).toEqual(["heartbeat", "activity"]);
+    expect((await inbox.reach(2)).map((report) => [report.kind, report.at])).toEqual([["heartbeat", 3], ["activity", 9]]);
   });
 
   it("flow again after Redis lost everything", async () => {
@@ -186,6 +198,6 @@ describe("waiting for an operation", () => {
     await using queues = open();
     const id = newId("operation");
     await queues.waitForOperation(id, { timeoutMs: 1, poll: never });
-    while ((await redis.pubsub("NUMSUB", operationChannel(id)))[1] !== 0) await redis.ping();
+    await expect.poll(async () => (await redis.pubsub("NUMSUB", operationChannel(id)))[1]).toBe(0);
   });
 });

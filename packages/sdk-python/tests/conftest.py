@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from collimate_rl import GatewayClient, Template
 from peer import Peer
 

@@ -4,6 +4,7 @@
 import asyncio
 
 import pytest
+
 from collimate_rl import AsyncGatewayClient, AsyncTemplate, GatewayClient, SandboxClosed, connect_async
 
 IMAGE = "registry.test/py@sha256:" + "0" * 64

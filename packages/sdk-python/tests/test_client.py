@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway client against a real server: errors, deletes, templates, env, usage."""
 
+import multiprocessing
 from datetime import UTC, datetime
 
 import pytest
+
 from collimate_rl import (
     AuthenticationError,
     BadRequestError,
@@ -149,7 +151,13 @@ def test_a_bake_is_waited_for_and_says_each_phase(client):
     phases = []
     status = handle.wait(timeout=10, on_update=lambda seen: phases.append(seen.phase))
     assert phases == ["Converting", "Live"]
-    assert (status.phase, status.converged, status.declared, status.image, status.per_node) == ("Live", True, 8, IMAGE, [])
+    assert (status.phase, status.converged, status.declared, status.image, status.per_node) == (
+        "Live",
+        True,
+        8,
+        IMAGE,
+        [],
+    )
 
 
 def test_the_bake_request_is_the_contracts(peer, client):
@@ -254,7 +262,9 @@ def test_usage_takes_instants_in_any_form(peer, client):
     assert client.usage()["totals"]["live_seconds"] == 2.5
     client.usage(from_ts=0, to_ts=datetime(2026, 1, 1, tzinfo=UTC))
     assert peer.requests[0].path == "/v1/usage"
-    assert peer.requests[1].path == "/v1/usage?from=1970-01-01T00%3A00%3A00%2B00%3A00&to=2026-01-01T00%3A00%3A00%2B00%3A00"
+    assert (
+        peer.requests[1].path == "/v1/usage?from=1970-01-01T00%3A00%3A00%2B00%3A00&to=2026-01-01T00%3A00%3A00%2B00%3A00"
+    )
 
 
 def test_connect_urls_are_checked_and_clamped(peer, client):
@@ -292,6 +302,24 @@ def test_the_daemon_client_says_what_only_a_gateway_has():
 def test_a_client_without_a_key_is_refused():
     with pytest.raises(ValueError, match="COLLIMATE_API_KEY"):
         GatewayClient()
+
+
+def test_a_keys_line_end_is_forgiven_and_other_rubbish_named(peer):
+    with GatewayClient(peer.api_key + "\n", peer.url) as client:
+        assert client.health() == {"status": "ok"}
+    for rubbish in ("col_pro_a b", "col_pro_\x00", "col_pro_é"):
+        with pytest.raises(ValueError, match="characters"):
+            GatewayClient(rubbish, peer.url)
+
+
+def test_a_forked_process_does_not_write_on_its_parents_connections(peer, client):
+    client.health()
+    child = multiprocessing.get_context("fork").Process(target=client.health)
+    child.start()
+    child.join(30)
+    client.health()
+    assert child.exitcode == 0
+    assert [request.connection for request in peer.requests] == [1, 2, 1]
 
 
 def test_a_closed_client_says_so(peer):

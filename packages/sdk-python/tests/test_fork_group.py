@@ -4,6 +4,7 @@
 import threading
 
 import pytest
+
 from collimate_rl import (
     BadRequestError,
     CollimateError,
@@ -159,7 +160,9 @@ def test_an_interrupted_fork_deletes_what_the_server_made(peer, session, monkeyp
     assert len(peer.platform.sandboxes.deleted) == 3
 
 
-@pytest.mark.parametrize("arguments", [dict(n=0), dict(n=2, labels=["one"]), dict(n=2, max_per_call=0), dict(n=1, seed_mode="x")])
+@pytest.mark.parametrize(
+    "arguments", [dict(n=0), dict(n=2, labels=["one"]), dict(n=2, max_per_call=0), dict(n=1, seed_mode="x")]
+)
 def test_bad_arguments_are_refused_before_anything_is_made(peer, session, arguments):
     with pytest.raises(ValueError):
         session.fork_group(**arguments)
@@ -238,7 +241,9 @@ def test_results_tell_a_time_out_from_a_failure(session):
     assert (slow.ok, slow.timed_out, slow.exit_code, slow.signal) == (False, True, -1, 9)
 
 
-@pytest.mark.parametrize("bad", [dict(), dict(code="1", timeout_seconds=0), dict(code="1", seed="short"), dict(commands=[])])
+@pytest.mark.parametrize(
+    "bad", [dict(), dict(code="1", timeout_seconds=0), dict(code="1", seed="short"), dict(commands=[])]
+)
 def test_an_exec_that_cannot_be_right_is_refused_here(peer, session, bad):
     with pytest.raises(ValueError):
         session.exec(**bad)

@@ -4,6 +4,7 @@
 from datetime import UTC, datetime
 
 import pytest
+
 from collimate_rl import CallTimeout, TransportError
 from collimate_rl.errors import GatewayError, error_class
 from collimate_rl.wire.answer import retry_after_seconds
@@ -14,7 +15,9 @@ SAFE = Call("POST", "/v1/sandboxes", {})
 EXEC = Call("POST", "/v1/sandboxes/a/exec", {}, repeat=Repeat.UNSEEN)
 
 
-def answer(status: int, code: str = "", retryable: bool | None = None, retry_after: float | None = None) -> GatewayError:
+def answer(
+    status: int, code: str = "", retryable: bool | None = None, retry_after: float | None = None
+) -> GatewayError:
     return error_class(status, code)("said", status, code or None, retryable=retryable, retry_after=retry_after)
 
 

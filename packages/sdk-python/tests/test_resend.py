@@ -4,6 +4,7 @@
 import time
 
 import pytest
+
 from collimate_rl import CallTimeout, CapacityError, GatewayClient, TransportError
 from peer import Drop, Reply, Stall
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+
 from collimate_rl import DET_SEED, fresh_seed, group_seeds, is_valid_seed, seed_from_key
 from collimate_rl.seeds import MODES, step_seed
 
@@ -16,7 +17,9 @@ def test_64_hex_digits_of_either_case_are_a_seed(value):
     assert is_valid_seed(value)
 
 
-@pytest.mark.parametrize("value", ["", BASE[1:], BASE + "0", "g" + BASE[1:], "0x" + BASE[2:], b"0" * 64, None, 7, "٠" * 64])
+@pytest.mark.parametrize(
+    "value", ["", BASE[1:], BASE + "0", "g" + BASE[1:], "0x" + BASE[2:], b"0" * 64, None, 7, "٠" * 64]
+)
 def test_nothing_else_is_a_seed(value):
     assert not is_valid_seed(value)
 
@@ -37,7 +40,9 @@ def test_each_mode_gives_its_seeds():
     assert group_seeds(1) != group_seeds(1)
 
 
-@pytest.mark.parametrize(("n", "mode", "base"), [(-1, "crn", None), (1, "other", None), (1, "crn", "short"), (1, "vanilla", "short")])
+@pytest.mark.parametrize(
+    ("n", "mode", "base"), [(-1, "crn", None), (1, "other", None), (1, "crn", "short"), (1, "vanilla", "short")]
+)
 def test_bad_group_arguments_are_refused(n, mode, base):
     with pytest.raises(ValueError):
         group_seeds(n, mode, base)

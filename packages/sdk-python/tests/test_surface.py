@@ -8,8 +8,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-import collimate_rl
 import pytest
+
+import collimate_rl
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = [name.removeprefix("Async") for name in collimate_rl.__all__ if name.startswith("Async")]
@@ -62,7 +63,9 @@ def test_the_version_is_one():
 
 
 def test_every_error_is_a_collimate_error():
-    errors = [value for value in vars(collimate_rl).values() if isinstance(value, type) and issubclass(value, Exception)]
+    errors = [
+        value for value in vars(collimate_rl).values() if isinstance(value, type) and issubclass(value, Exception)
+    ]
     assert len(errors) > 15
     assert all(issubclass(error, collimate_rl.CollimateError) for error in errors)
 

@@ -2,6 +2,7 @@
 """Where `connect` goes: the order of the contract, with a key in scope meaning a gateway."""
 
 import pytest
+
 from collimate_rl import CollimateClient, GatewayClient, connect
 from collimate_rl.constants import DAEMON_URL, GATEWAY_URL, NODE_SOCKET
 from collimate_rl.profile import Profile

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { inject } from "vitest";
-import type {} from "./services.ts"; // what the test run provides
+import type * as _provided from "./services.ts"; // what the test run provides
 
 /** An empty database of its own on the test run's Postgres; gives its URL. Gone with the server. */
 export async function freshDatabase(): Promise<string> {

@@ -17,6 +17,10 @@ export interface SimulatedAgentOptions {
   readonly sandboxMib?: number;
   /** Private memory that the bake of a template reports. */
   readonly privateBytes?: number;
+  /** [snapshot id, template id] of what is on its disk from the start. */
+  readonly snapshots?: readonly (readonly [string, string])[];
+  /** What already lives on it: it took over from an agent before it. */
+  readonly sandboxes?: readonly string[];
   readonly now?: () => Date;
 }
 
@@ -35,12 +39,14 @@ export class SimulatedFailure extends Error {
 export class SimulatedAgent implements AsyncDisposable {
   /** Every job that came, repeats too. */
   readonly jobs: NodeJob[] = [];
-  readonly sandboxes = new Set<string>();
+  readonly sandboxes: Set<string>;
   readonly snapshots = new Map<string, { templateId: string; warm: number; frozen: number }>();
   readonly nodeId: string;
   draining = false;
   /** Every report goes out twice, as an at-least-once queue may do it. */
   repeatsReports = false;
+  /** So many of the next outcomes of jobs get lost on their way. */
+  losesReports = 0;
   readonly #options: SimulatedAgentOptions;
   readonly #queues: Queues;
   readonly #journal = new Map<string, NodeReport>();
@@ -52,6 +58,8 @@ export class SimulatedAgent implements AsyncDisposable {
   constructor(options: SimulatedAgentOptions) {
     this.#options = options;
     this.nodeId = options.nodeId;
+    this.sandboxes = new Set(options.sandboxes);
+    for (const [snapshotId, templateId] of options.snapshots ?? []) this.snapshots.set(snapshotId, { templateId, warm: 0, frozen: 0 });
     this.#queues = openQueues(options.redisUrl, { ...(options.prefix ? { prefix: options.prefix } : {}) });
   }
 
@@ -163,7 +171,8 @@ export class SimulatedAgent implements AsyncDisposable {
     }
     const report = this.#journal.get(job.operationId) ?? (await this.#do(job));
     this.#journal.set(job.operationId, report);
-    await this.report(report);
+    if (this.losesReports > 0) this.losesReports -= 1;
+    else await this.report(report);
   }
 
   async #do(job: NodeJob): Promise<NodeReport> {

@@ -96,20 +96,20 @@ export class Baker {
     await host.mountOverlay({ slot: slot.index, target: slot.root, lower: [this.#parts.guestLayer, rootfs.path], base: folder });
     const unmount = () => host.umount(slot.root);
     undo.defer(async () => void (await unmount()));
-    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], addrs: [INNER_ADDRESS] });
+    const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };
+    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], env, addrs: [INNER_ADDRESS] });
     undo.defer(() => slot.group.killAll());
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
-    const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };
     const links = new GuestLinks(hostd.socket, process);
     const now = Date.now();
     const sandbox: Sandbox = {
       id, tenantId: job.tenantId, templateId: job.templateId, slot, process, watch,
       snapshotId: "", layers: [], imageDigest: rootfs.digest, guestLayer: this.#parts.guestLayer, folder,
-      env, workdir: imageWorkdir(rootfs.config), user: imageUser(rootfs.config), ports: job.ready.ports ?? [],
+      workdir: imageWorkdir(rootfs.config), user: imageUser(rootfs.config), ports: job.ready.ports ?? [],
       resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, lastActiveAt: now, ending: false,
     };
-    await links.ping();
+    await links.untilUp();
     await unmount();
     undo.move();
     registry.add(sandbox);

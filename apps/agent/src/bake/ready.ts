@@ -14,7 +14,7 @@ export async function untilReady(sandbox: Sandbox, ready: Ready): Promise<void> 
   if (ready.http) await untilHttp(sandbox, ready.http, limitMs);
   else if (ready.cmd) await untilCommand(sandbox, ready.cmd, limitMs);
   // Whoever runs code later finds the interpreter there already, if the image has one.
-  await sandbox.links.startInterpreter({ env: sandbox.env, cwd: sandbox.workdir });
+  await sandbox.links.startInterpreter(sandbox.workdir);
 }
 
 async function untilCommand(sandbox: Sandbox, command: string, limitMs: number): Promise<void> {
@@ -25,7 +25,7 @@ async function untilCommand(sandbox: Sandbox, command: string, limitMs: number):
     while (tail.length > 1 && tail.reduce((sum, part) => sum + part.length, 0) - (tail[0]?.length ?? 0) > TAIL_MAX) tail.shift();
   };
   const run = (how: { code: string } | { shell: string }) =>
-    sandbox.links.run({ ...how, env: sandbox.env, cwd: sandbox.workdir, user: sandbox.user, timeoutMs: limitMs }, { onStdout: keep, onStderr: keep });
+    sandbox.links.run({ ...how, ...("code" in how ? {} : { cwd: sandbox.workdir, user: sandbox.user }), timeoutMs: limitMs }, { onStdout: keep, onStderr: keep });
   let result = parsed.kind === "code" ? await run({ code: parsed.code }) : await run({ shell: parsed.command });
   if (parsed.kind === "code" && result.exitCode === 127) {
     tail.length = 0;

@@ -5,6 +5,7 @@
  */
 import { request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
 import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
 import { dial, type ProcessRef } from "@collimate/host";
@@ -12,10 +13,12 @@ import { dial, type ProcessRef } from "@collimate/host";
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
 export type RunRequest = RunHow & {
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
+  /** Added to what the sandbox was booted with. For code: for this cell alone. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Code without one runs where the interpreter stands. */
+  readonly cwd?: string;
   /** Empty: root. Code runs as the interpreter's user, which is root. */
-  readonly user: string;
+  readonly user?: string;
   readonly stdin?: Buffer;
   readonly timeoutMs: number;
   /** 64 hex digits. */
@@ -38,10 +41,15 @@ export interface RunEnd {
   readonly seedAck: "partial" | "off";
 }
 
+const SIGKILL = 9;
+const KILLED: RunEnd = { exitCode: 128 + SIGKILL, signal: SIGKILL, timedOut: false, killedFromOutside: true, seedAck: "off" };
+
 const QUIESCE_WAIT_MS = 2_000;
 const QUIESCE_TRIES = 5;
 /** Past any cap of ours: the caps are counted by stream where the output goes. */
 const OUTPUT_UNLIMITED = Number.MAX_SAFE_INTEGER;
+const UP_LIMIT_MS = 10_000;
+const UP_POLL_MS = 5;
 const HTTP_LIMIT_MS = 5_000;
 
 export class GuestLinks {
@@ -57,8 +65,18 @@ export class GuestLinks {
     this.#client = new GuestClient(() => this.#dial());
   }
 
-  async ping(): Promise<void> {
-    await this.#client.ping();
+  /** Resolves when init answers. A program that was just started listens a moment later, and has no way to say so. */
+  async untilUp(): Promise<void> {
+    const until = performance.now() + UP_LIMIT_MS;
+    for (;;) {
+      try {
+        await this.#client.ping();
+        return;
+      } catch (error) {
+        if (performance.now() > until) throw this.#explain(error);
+        await delay(UP_POLL_MS, undefined, { signal: this.#closed.signal });
+      }
+    }
   }
 
   /** Tells a restored sandbox who it is now. */
@@ -78,6 +96,8 @@ export class GuestLinks {
       });
       return { exitCode: result.exitCode, signal: result.signal, timedOut: result.timedOut, killedFromOutside: result.killedFromOutside, seedAck: result.seedAck };
     } catch (error) {
+      // What runs inside may kill the process that serves it: an end like any other.
+      if (error instanceof GuestError && error.code === "process_killed" && !this.#closed.signal.aborted) return KILLED;
       throw this.#explain(error);
     }
   }
@@ -90,9 +110,10 @@ export class GuestLinks {
     }
   }
 
-  /** Starts the image's Python, if it has one, so that later code finds it there. */
-  async startInterpreter(where: { readonly env: Readonly<Record<string, string>>; readonly cwd: string }): Promise<void> {
-    await this.#client.exec({ code: "", language: "python", env: { ...where.env }, cwd: where.cwd, timeoutMs: 60_000 }, { signal: this.#closed.signal });
+  /** Starts the image's Python, if it has one, in this folder, so that later code finds it there. */
+  async startInterpreter(folder: string): Promise<void> {
+    const code = `__import__("os").chdir(${JSON.stringify(folder)})`;
+    await this.#client.exec({ code, language: "python", timeoutMs: 60_000 }, { signal: this.#closed.signal });
   }
 
   /** Status of a GET to a server inside, on its loopback. */
@@ -161,8 +182,8 @@ export class GuestLinks {
 
 function toGuest(request: RunRequest): ExecRequest {
   const settings = {
-    env: { ...request.env },
-    cwd: request.cwd,
+    ...(request.env ? { env: { ...request.env } } : {}),
+    ...(request.cwd ? { cwd: request.cwd } : {}),
     timeoutMs: request.timeoutMs,
     killOnDisconnect: true,
     ...(request.seed ? { seed: Buffer.from(request.seed, "hex") } : {}),

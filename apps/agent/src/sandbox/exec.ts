@@ -50,9 +50,8 @@ export async function execInSandbox(sandbox: Sandbox, request: ExecRequest, sink
     last = await sandbox.links.run(
       {
         ...how,
-        env: { ...sandbox.env, ...request.env },
-        cwd: request.cwd ?? sandbox.workdir,
-        user: request.user ?? sandbox.user,
+        ...(request.env ? { env: request.env } : {}),
+        ...placeOf(sandbox, request, how),
         ...(request.stdin === undefined ? {} : { stdin: Buffer.from(request.stdin, "utf8") }),
         timeoutMs: leftMs,
         ...(seed ? { seed } : {}),
@@ -84,6 +83,12 @@ async function ranOutOfMemory(sandbox: Sandbox): Promise<boolean> {
   const more = oomKills > sandbox.oomKillsSeen;
   sandbox.oomKillsSeen = oomKills;
   return more;
+}
+
+/** A command starts in the image's folder as the image's user; a cell where the interpreter stands. */
+function placeOf(sandbox: Sandbox, request: ExecRequest, how: RunHow): { cwd?: string; user?: string } {
+  if ("code" in how) return request.cwd === undefined ? {} : { cwd: request.cwd };
+  return { cwd: request.cwd ?? sandbox.workdir, user: request.user ?? sandbox.user };
 }
 
 function howToRun(request: ExecRequest): RunHow[] {

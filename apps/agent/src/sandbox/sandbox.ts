@@ -23,7 +23,6 @@ export interface Sandbox {
   readonly guestLayer: string;
   /** Its own writable layer and the overlay's work folder lie here. */
   readonly folder: string;
-  readonly env: Readonly<Record<string, string>>;
   readonly workdir: string;
   readonly user: string;
   readonly ports: readonly number[];

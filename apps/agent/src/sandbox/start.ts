@@ -112,7 +112,6 @@ export class Starter {
       imageDigest: manifest.imageDigest,
       guestLayer: manifest.guestLayer,
       folder,
-      env: manifest.env,
       workdir: manifest.workdir,
       user: manifest.user,
       ports: manifest.ports,

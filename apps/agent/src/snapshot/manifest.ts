@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a snapshot is made of. The manifest is written last: a folder without one is debris. */
-import { envSchema, resourcesSchema } from "@collimate/contracts";
+import { resourcesSchema } from "@collimate/contracts";
 import { z } from "zod";
 
 export const manifestSchema = z.object({
@@ -14,7 +14,6 @@ export const manifestSchema = z.object({
   guestLayer: z.string(),
   /** Ids of the snapshots whose writable layers lie below, top to bottom; this one's own comes first. */
   layers: z.array(z.string()),
-  env: envSchema,
   workdir: z.string(),
   user: z.string(),
   ports: z.array(z.number()),

@@ -68,7 +68,6 @@ export class SnapshotTaker {
         imageDigest: sandbox.imageDigest,
         guestLayer: sandbox.guestLayer,
         layers: [id, ...sandbox.layers],
-        env: { ...sandbox.env },
         workdir: sandbox.workdir,
         user: sandbox.user,
         ports: [...sandbox.ports],

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Metering: an interval for each stretch of running time, at the times that the agent gives. */
 import { resourcesSchema } from "@collimate/contracts";
-import { type Sandbox, Prisma, type Tx } from "@collimate/db";
+import type { Sandbox, Tx } from "@collimate/db";
+import type { Ending } from "../sandbox/move.ts";
 
 /** Opens the meter of sandboxes that have begun to run at their `startedAt`. The same again changes nothing. */
 export async function openMeters(tx: Tx, sandboxes: readonly Sandbox[]): Promise<void> {
@@ -13,10 +14,11 @@ export async function openMeters(tx: Tx, sandboxes: readonly Sandbox[]): Promise
   if (rows.length > 0) await tx.meterInterval.createMany({ data: rows, skipDuplicates: true });
 }
 
-/** Closes what is open; never before it began. */
-export async function closeMeters(tx: Tx, sandboxIds: readonly string[], endedAt: Date): Promise<void> {
-  if (sandboxIds.length === 0) return;
+/** Closes what is open, each at its own time; never before it began. */
+export async function closeMeters(tx: Tx, endings: readonly Ending[]): Promise<void> {
+  if (endings.length === 0) return;
   await tx.$executeRaw`
-    UPDATE "meter_intervals" SET "endedAt" = GREATEST("startedAt", ${endedAt}::timestamptz)
-    WHERE "sandboxId" IN (${Prisma.join([...sandboxIds])}) AND "endedAt" IS NULL`;
+    UPDATE "meter_intervals" m SET "endedAt" = GREATEST(m."startedAt", e."endedAt")
+    FROM jsonb_to_recordset(${JSON.stringify(endings)}::jsonb) AS e("sandboxId" TEXT, "endedAt" TIMESTAMPTZ)
+    WHERE m."sandboxId" = e."sandboxId" AND m."endedAt" IS NULL`;
 }

@@ -27,7 +27,7 @@ export async function recordRoll(ctx: Context, tx: Tx, beat: Heartbeat, before: 
   const reason = anew ? "its node's agent was started anew and it did not live on" : "it vanished from its node";
   for (const { id, lastSeenAt } of gone) {
     await move(tx, [id], "fail", { error: reason, endedAt: lastSeenAt, reservedMib: 0 });
-    await closeMeters(tx, [id], lastSeenAt);
+    await closeMeters(tx, [{ sandboxId: id, endedAt: lastSeenAt }]);
     ctx.metrics.lostSandboxes.inc({ why: anew ? "agent_restart" : "vanished" });
     ctx.log.warn({ sandboxId: id, nodeId: beat.nodeId, reason, lastSeenAt }, "a sandbox was lost");
   }

@@ -15,11 +15,11 @@ export async function placeBake(attempt: Attempt): Promise<Outcome> {
     await fail(ctx, tx, effects, operation, failure("not_found", `template ${operation.templateId ?? "(none)"} was deleted`));
     return ENDED;
   }
-  const candidates = await liveNodes(attempt, null);
+  const candidates = await liveNodes(attempt);
   if (candidates.length === 0) return NO_NODE;
   const need = { mib: ctx.policy.bakeMib, slots: 1 };
   const choice = await takeRoom(attempt, candidates, need);
-  if (choice.kind === "full") return noRoom(choice.nodes);
+  if (choice.kind === "full") return noRoom(choice.nodes, need);
   if (choice.kind === "too_large") {
     const reason = failure("does_not_fit", `a bake needs ${need.mib} MiB, and no node is that large`);
     await failTemplate(tx, template.id, reason);

@@ -27,10 +27,7 @@ const MAKE: Record<OperationKind, Maker> = {
   },
   async create(tx, operation) {
     const [sandbox] = await sandboxesOf(tx, operation.sandboxIds);
-    if (!sandbox) return [];
-    return home(operation, {
-      kind: "create", ...base(operation), templateId: sandbox.templateId, snapshotId: required(operation.snapshotId, "snapshot"), child: childOf(sandbox), ...limitsOf(sandbox),
-    });
+    return sandbox ? [createJob(operation, sandbox)] : [];
   },
   async fork(tx, operation) {
     const children = await sandboxesOf(tx, operation.sandboxIds);
@@ -50,10 +47,7 @@ const MAKE: Record<OperationKind, Maker> = {
   },
   async delete(tx, operation) {
     if (strayRequestSchema.safeParse(operation.request).success) return home(operation, { kind: "delete", ...base(operation), sandboxIds: operation.sandboxIds });
-    const rows = (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.state === "deleting");
-    return [...Map.groupBy(rows, (row) => required(row.nodeId, "node"))].map(([nodeId, on]) => ({
-      nodeId, job: nodeJobSchema.parse({ kind: "delete", ...base(operation), sandboxIds: on.map((row) => row.id) }),
-    }));
+    return deleteJobs(operation, (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.state === "deleting"));
   },
   async drop_template(tx, operation) {
     const templateId = required(operation.templateId, "template");
@@ -62,6 +56,18 @@ const MAKE: Record<OperationKind, Maker> = {
     return (await nodesWithTemplate(tx, templateId)).map((nodeId) => ({ nodeId, job }));
   },
 };
+
+export function createJob(operation: Operation, sandbox: Sandbox): AddressedJob {
+  const job = { kind: "create", ...base(operation), templateId: sandbox.templateId, snapshotId: operation.snapshotId, child: childOf(sandbox), ...limitsOf(sandbox) };
+  return { nodeId: required(operation.nodeId, "node"), job: nodeJobSchema.parse(job) };
+}
+
+/** One for each node that has some of them. */
+export function deleteJobs(operation: Operation, sandboxes: readonly Sandbox[]): AddressedJob[] {
+  return [...Map.groupBy(sandboxes, (row) => required(row.nodeId, "node"))].map(([nodeId, on]) => ({
+    nodeId, job: nodeJobSchema.parse({ kind: "delete", ...base(operation), sandboxIds: on.map((row) => row.id) }),
+  }));
+}
 
 export function nodeJobsOf(tx: Tx, operation: Operation): Promise<AddressedJob[]> {
   return MAKE[operationKindSchema.parse(operation.kind)](tx, operation);

@@ -14,7 +14,7 @@ export function applyExited(ctx: Context, report: Extract<NodeReport, { kind: "e
     if (!known) return "stale";
     const failed = await move(tx, [known.id], "fail", { error: cut(report.reason), endedAt: at, reservedMib: 0 });
     if (failed.length === 0) return "stale";
-    await closeMeters(tx, [known.id], at);
+    await closeMeters(tx, [{ sandboxId: known.id, endedAt: at }]);
     effects.room.push({ nodeId: report.nodeId, slots: known.reservedMib > 0 ? 0 : 1, at });
     ctx.metrics.lostSandboxes.inc({ why: "exited" });
     ctx.log.warn({ sandboxId: known.id, nodeId: report.nodeId, reason: report.reason }, "a sandbox ended by itself");

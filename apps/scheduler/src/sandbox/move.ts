@@ -40,9 +40,39 @@ export async function discard(tx: Tx, ids: readonly string[], at: Date, error: s
   return deleted.map((row) => row.id);
 }
 
-/** The job lies in the node's queue: what was being placed is starting. */
-export async function markStarted(ctx: Context, job: NodeJob): Promise<void> {
-  const ids = job.kind === "create" ? [job.child.sandboxId] : job.kind === "fork" ? job.children.map((child) => child.sandboxId) : [];
+export interface Placing {
+  readonly sandboxId: string;
+  readonly nodeId: string;
+  readonly reservedMib: number;
+}
+
+/** `place`, for many with a node each. */
+export async function moveToPlacing(tx: Tx, places: readonly Placing[]): Promise<Sandbox[]> {
+  if (places.length === 0) return [];
+  return tx.$queryRaw<Sandbox[]>`
+    UPDATE "sandboxes" s SET "state" = ${target(SANDBOX_MACHINE, "place")}, "version" = s."version" + 1, "nodeId" = e."nodeId", "reservedMib" = e."reservedMib"
+    FROM jsonb_to_recordset(${JSON.stringify(places)}::jsonb) AS e("sandboxId" TEXT, "nodeId" TEXT, "reservedMib" INTEGER)
+    WHERE s."id" = e."sandboxId" AND s."state" = ANY (${sources(SANDBOX_MACHINE, "place")}) RETURNING s.*`;
+}
+
+/** An end at its own time. */
+export interface Ending {
+  readonly sandboxId: string;
+  readonly endedAt: Date;
+}
+
+/** `deleted`, for many. */
+export async function moveToDeleted(tx: Tx, endings: readonly Ending[]): Promise<Sandbox[]> {
+  if (endings.length === 0) return [];
+  return tx.$queryRaw<Sandbox[]>`
+    UPDATE "sandboxes" s SET "state" = ${target(SANDBOX_MACHINE, "deleted")}, "version" = s."version" + 1, "endedAt" = e."endedAt", "reservedMib" = 0
+    FROM jsonb_to_recordset(${JSON.stringify(endings)}::jsonb) AS e("sandboxId" TEXT, "endedAt" TIMESTAMPTZ)
+    WHERE s."id" = e."sandboxId" AND s."state" = ANY (${sources(SANDBOX_MACHINE, "deleted")}) RETURNING s.*`;
+}
+
+/** The jobs lie in their nodes' queues: what was being placed is starting. */
+export async function markStarted(ctx: Context, jobs: readonly NodeJob[]): Promise<void> {
+  const ids = jobs.flatMap((job) => (job.kind === "create" ? [job.child.sandboxId] : job.kind === "fork" ? job.children.map((child) => child.sandboxId) : []));
   if (ids.length === 0) return;
   await ctx.db.client.sandbox.updateMany({ where: { id: { in: ids }, state: "placing" satisfies SandboxState }, data: { state: target(SANDBOX_MACHINE, "start"), version: { increment: 1 } } });
 }

@@ -91,21 +91,43 @@ class SourceForChildren:
 
 
 class Surroundings:
-    """Environment and directory that were asked for one cell only; what the code itself changes, lasts."""
+    """Environment and directory that cells are asked to run with. What is given for one cell is gone in the next that is
+    not given it; what the code itself has changed since lasts, until a cell is given another value."""
 
-    def __init__(self, env, cwd):
-        self.before = {key: os.environ.get(key) for key in env}
-        self.cwd = os.open(".", os.O_RDONLY | os.O_DIRECTORY) if cwd else -1
-        os.environ.update(env)
-        if cwd:
-            os.chdir(cwd)
+    def __init__(self):
+        self.env = {}  # name: (value given, value before)
+        self.cwd = None  # (directory given, directory before)
 
-    def restore(self):
-        for key, value in self.before.items():
-            if value is None:
-                os.environ.pop(key, None)
+    def enter(self, env, cwd):
+        for name in [name for name in self.env if name not in env]:
+            given, before = self.env.pop(name)
+            if os.environ.get(name) != given:
+                continue
+            if before is None:
+                del os.environ[name]
             else:
-                os.environ[key] = value
-        if self.cwd >= 0:
-            os.fchdir(self.cwd)
-            os.close(self.cwd)
+                os.environ[name] = before
+        for name, value in env.items():
+            known = self.env.get(name)
+            if known is None or known[0] != value:
+                self.env[name] = (value, known[1] if known else os.environ.get(name))
+                os.environ[name] = value
+        self._enter_directory(cwd)
+
+    def _enter_directory(self, cwd):
+        if cwd is None and self.cwd is not None:
+            given, before = self.cwd
+            self.cwd = None
+            if _here() == given:
+                os.chdir(before)
+        elif cwd is not None and (self.cwd is None or self.cwd[0] != cwd):
+            before = self.cwd[1] if self.cwd else _here()
+            os.chdir(cwd)
+            self.cwd = (cwd, before)
+
+
+def _here():
+    try:
+        return os.getcwd()
+    except OSError:  # removed under us
+        return "/"

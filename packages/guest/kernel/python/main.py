@@ -5,7 +5,7 @@ import socket
 import struct
 
 TAG_CODE, TAG_ENV, TAG_CWD, TAG_SEED = 12, 14, 15, 20
-ENDED, SEEDED = 1, 2
+ENDED, SEEDED, BEGUN = 1, 2, 4
 KERNEL_PID = os.getpid()
 
 control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, 3)
@@ -66,6 +66,7 @@ class Turn:
         point_output_at(fds[1], fds[2])
         os.close(fds[1])
         os.close(fds[2])
+        self.answer(0, BEGUN)
         return fields
 
     def answer(self, code, state):
@@ -81,20 +82,19 @@ class Kernel:
         self.generation = 0
         self.cells = 0
         self.interrupt = signal.default_int_handler  # or what the user's code has put in its place
+        self.surroundings = Surroundings()
         self.null = os.open("/dev/null", os.O_RDWR)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def prepare_randomness(self, turn, seed):
+    def reseed_once(self, turn, seed):
         if turn.generation != self.generation:
             self.generation = turn.generation
             reseed_after_restore(Entropy(seed, turn.entropy))
-        if seed is not None:
-            apply_seed(seed)
 
     def run(self, turn, fields):
         values = dict(fields)
         env = dict(value.decode("utf-8", "surrogateescape").split("=", 1) for tag, value in fields if tag == TAG_ENV)
-        cwd = values.get(TAG_CWD)
+        cwd = os.fsdecode(values[TAG_CWD]) if TAG_CWD in values else None
         seed = values.get(TAG_SEED)
         if seed is not None:
             env.setdefault("COLLIMATE_SEED", seed.hex())
@@ -102,14 +102,16 @@ class Kernel:
         source = values.get(TAG_CODE, b"")
         ensure_streams()
         try:
-            surroundings = Surroundings(env, cwd)
+            self.surroundings.enter(env, cwd)
         except OSError as error:
-            os.write(2, b"collimate: cannot enter %s: %s\n" % (cwd, error.strerror.encode()))
+            os.write(2, b"collimate: cannot enter %s: %s\n" % (os.fsencode(cwd or "/"), error.strerror.encode()))
             return 126, 0
-        self.prepare_randomness(turn, seed)
+        self.reseed_once(turn, seed)
+        cell_seed = CellSeed(seed) if seed is not None else None
         code = self.run_interruptible(source, "<cell %d>" % self.cells)
-        surroundings.restore()
-        return code, SEEDED if seed is not None else 0
+        if cell_seed is not None:
+            cell_seed.close()
+        return code, SEEDED if cell_seed is not None else 0
 
     def run_interruptible(self, source, name):
         main_file = SourceForChildren(source)
@@ -123,7 +125,9 @@ class Kernel:
                     signal.signal(signal.SIGINT, signal.SIG_IGN)
         except KeyboardInterrupt:  # it came just outside the user's code
             code = 130
-        if os.getpid() != KERNEL_PID:
+        if os.getpid() == KERNEL_PID:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # again: an interrupt may have come before the line above did it
+        else:
             flush_streams()
             os._exit(code)  # a child that the cell has forked reached the end of the script
         flush_streams()

@@ -1,6 +1,13 @@
 # Python's user-space generators are plain memory: after a restore every child would draw the same numbers.
 import gc
-import hashlib
+
+try:  # without OpenSSL, which hashlib would map into every interpreter
+    from _sha2 import sha256
+except ImportError:
+    try:
+        from _sha256 import sha256
+    except ImportError:
+        from hashlib import sha256
 
 
 class Entropy:
@@ -14,7 +21,7 @@ class Entropy:
     def key(self, label):
         self.count += 1
         base = self.seed if self.seed is not None else os.urandom(32) + self.extra
-        return hashlib.sha256(base + b"%s/%d" % (label, self.count)).digest()
+        return sha256(base + b"%s/%d" % (label, self.count)).digest()
 
     def number(self, label):
         return int.from_bytes(self.key(label), "big")
@@ -66,15 +73,3 @@ def reseed_after_restore(entropy):
         sys.modules["tempfile"]._name_sequence = None
     if "ssl" in sys.modules:
         _attempt(sys.modules["ssl"].RAND_add, entropy.key(b"ssl"), 32.0)
-
-
-def apply_seed(seed):
-    """The module-level generators start from the seed itself, so that any sandbox with this seed draws alike."""
-    number = int.from_bytes(seed, "big")
-    import random
-
-    random.seed(number)
-    if "numpy.random" in sys.modules:
-        _attempt(sys.modules["numpy.random"].seed, [int.from_bytes(seed[i : i + 4], "big") for i in range(0, 32, 4)])
-    if "torch" in sys.modules:
-        _attempt(sys.modules["torch"].manual_seed, number % 2**63)

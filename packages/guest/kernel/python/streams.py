@@ -1,17 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-# The four files of this folder are one program, joined by build.sh and run inside the sandbox by its own Python (3.7
+# The files of this folder are one program, joined by build.sh and run inside the sandbox by its own Python (3.7
 # or newer). Nothing of it may show in the user's namespace, and it may import only what is cheap.
 import io
 import os
 import sys
 
-try:
-    import ctypes
 
-    _libc = ctypes.CDLL(None)
-    _c_stdout = ctypes.c_void_p.in_dll(_libc, "stdout")
-except Exception:  # a Python without ctypes, or another libc: then C code has to flush for itself
-    _libc = None
+class _CStdout:
+    """The C library's own buffer. Only foreign C code writes there, and only for it is ctypes loaded: every mapping
+    and page of an interpreter is paid again by each child."""
+
+    def __init__(self):
+        self.modules_seen = 0
+        self.flush = None
+
+    def _load(self):
+        try:
+            import ctypes
+
+            libc = ctypes.CDLL(None)
+            stdout = ctypes.c_void_p.in_dll(libc, "stdout")
+            return lambda: libc.fflush(stdout)
+        except Exception:  # a Python without ctypes, or another libc: then C code has to flush for itself
+            return lambda: None
+
+    def flush_if_used(self):
+        if self.flush is None and len(sys.modules) != self.modules_seen:
+            self.modules_seen = len(sys.modules)
+            if "ctypes" in sys.modules or any(_is_foreign(module) for module in list(sys.modules.values())):
+                self.flush = self._load()
+        if self.flush is not None:
+            self.flush()
+
+
+def _is_foreign(module):
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and file.endswith(".so") and "lib-dynload" not in file
+
+
+_c_stdout = _CStdout()
 
 
 def _text_stream(fd, name, errors):
@@ -48,8 +75,7 @@ def flush_streams():
             stream.flush()
         except Exception:  # closed, replaced by something odd, or its reader is gone: nothing to save
             pass
-    if _libc is not None:
-        _libc.fflush(_c_stdout)
+    _c_stdout.flush_if_used()
 
 
 def point_output_at(out, err):

@@ -28,6 +28,7 @@ from ._sync.daemon import CollimateClient
 from ._sync.env import Env
 from ._sync.fork_group import ForkGroup
 from ._sync.gateway import GatewayClient
+from ._sync.grade import grade, grade_batch
 from ._sync.rollout import rollout_once
 from ._sync.sandbox import Sandbox
 from ._sync.session import Session, open_session
@@ -59,6 +60,14 @@ from .errors import (
 )
 from .exec_result import ExecResult
 from .ready import Ready
+from .rewards import (
+    GradeResult,
+    PropertyReward,
+    RewardSpec,
+    UnitTestReward,
+    extract_code,
+    reward_spec_from_ground_truth,
+)
 from .seeds import DET_SEED, fresh_seed, group_seeds, is_valid_seed, seed_from_key
 from .template_status import TemplateStatus
 
@@ -88,12 +97,15 @@ __all__ = [
     "ForkGroup",
     "GatewayClient",
     "GatewayError",
+    "GradeResult",
     "NotFoundError",
     "NotSupportedError",
     "PermissionDeniedError",
+    "PropertyReward",
     "QuotaExceededError",
     "RateLimitedError",
     "Ready",
+    "RewardSpec",
     "Sandbox",
     "SandboxClosed",
     "SeedNotApplied",
@@ -106,13 +118,18 @@ __all__ = [
     "TemplateStatus",
     "TemplateWaitTimeout",
     "TransportError",
+    "UnitTestReward",
     "__version__",
     "connect",
     "connect_async",
+    "extract_code",
     "fresh_seed",
+    "grade",
+    "grade_batch",
     "group_seeds",
     "is_valid_seed",
     "open_session",
+    "reward_spec_from_ground_truth",
     "rollout_once",
     "seed_from_key",
 ]

@@ -119,8 +119,14 @@ def sandbox(platform: Platform, _body: Body, sandbox_id: str) -> Any:
 
 def run(platform: Platform, body: Body, sandbox_id: str) -> Any:
     assert body is not None
+    for file in body.get("files", ()):
+        Path(file["path"]).write_text(file["content"])
     request = {"code": body["code"]} if "code" in body else {"argv": argv_of(body)}
-    common = {"exec_time_ms": 1, "seed": body.get("seed", "0" * 64), "seed_ack": "verified" if "seed" in body else "off"}
+    common = {
+        "exec_time_ms": 1,
+        "seed": body.get("seed", "0" * 64),
+        "seed_ack": "verified" if "seed" in body else "off",
+    }
     try:
         return {**platform.sandboxes.ask(platform.sandbox(sandbox_id), request, body["timeout_seconds"]), **common}
     except TimeoutError:

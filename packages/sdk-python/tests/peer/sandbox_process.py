@@ -13,7 +13,6 @@ import contextlib
 import io
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -78,6 +77,4 @@ def serve(listener: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    # Ended children are not waited for.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     serve(listen(sys.argv[1]))

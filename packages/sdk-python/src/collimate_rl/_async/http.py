@@ -128,10 +128,13 @@ class AsyncHttp:
             trust_env=False,
         )
 
-    def _unanswered(self, call: Call, cause: httpx.RequestError, seen: Seen) -> TransportError:
+    def _unanswered(self, call: Call, cause: httpx.RequestError, seen: Seen) -> GatewayError:
         where = self._unix_socket or self.base
         said = str(cause) or type(cause).__name__
         message = f"{call.method} {call.path} at {where}: {said}"
+        if isinstance(cause, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
+            # The request itself cannot be sent, now or later.
+            return GatewayError(message)
         if isinstance(cause, httpx.TimeoutException):
             return CallTimeout(message, sent=seen.sent)
         return TransportError(message, sent=seen.sent, stale=seen.stale)

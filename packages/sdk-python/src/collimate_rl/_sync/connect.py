@@ -25,8 +25,8 @@ def connect(
 ) -> SessionClient:
     """A client of the platform that the arguments, the environment or `collimate up`'s profile name.
 
-    A key in scope means a gateway (`GatewayClient`), a socket a daemon (`CollimateClient`); `choose_target` has the whole
-    order. `surface="gateway"` or `"daemon"` insists on one kind. `options` go to the client. Nothing is sent yet.
+    A key in scope means a gateway (`GatewayClient`), a socket a daemon (`CollimateClient`); `choose_target` has
+    the whole order. `surface="gateway"` or `"daemon"` insists on one kind. `options` go to the client. Nothing is sent yet.
     """
     env = os.environ
     target = choose_target(
