@@ -25,7 +25,7 @@ export async function leakedGroups(scene: Scene): Promise<Leak[]> {
       (entries) => entries.filter((entry) => entry.isDirectory()),
       () => undefined,
     );
-    const ours = nodes?.every((node) => node.name === scene.nodeId) ?? false;
+    const ours = nodes !== undefined && nodes.length > 0 && nodes.every((node) => node.name === scene.nodeId);
     if (scene.agent === undefined && ours) found.push({ kind: "cgroup", name: parent, detail: "", remove: () => removeGroup(parent) });
   }
   return found;
