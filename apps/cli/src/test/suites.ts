@@ -15,17 +15,17 @@ export interface Suite {
 const manifestSchema = z.looseObject({ scripts: z.record(z.string(), z.string()).default({}) });
 
 /** Folders whose subfolders are workspace packages, and workspace packages themselves. */
-const GROUPS = ["packages", "apps"];
-const SINGLES = ["tooling", "docs", "bench", "tests"];
+const GROUPS = ["packages", "apps", "tests"];
+const SINGLES = ["tooling", "docs", "bench"];
 
 /** All suites of the repository, those that need least first. */
 export async function findSuites(root: string): Promise<Suite[]> {
   const directories: string[] = [];
+  directories.push(...SINGLES);
   for (const group of GROUPS) {
     const names = await readdir(join(root, group)).catch(() => []);
     directories.push(...names.toSorted((a, b) => a.localeCompare(b)).map((name) => join(group, name)));
   }
-  directories.push(...SINGLES);
 
   const suites: Suite[] = [];
   const scripts = await scriptsOf(join(root, "package.json"));
