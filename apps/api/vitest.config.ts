@@ -4,10 +4,12 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     globalSetup: "@collimate/testing/services",
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    include: ["src/**/*.test.ts", "tests/**/*.test.ts"],
     // Two cores; each file has its own database and its own Redis database.
     maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 90_000,
+    hookTimeout: 120_000,
+    // A failure takes long, a success does not: the machine may be busy with others.
+    expect: { poll: { timeout: 60_000 } },
   },
 });

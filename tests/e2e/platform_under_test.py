@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -50,12 +51,21 @@ def run(argv: list[str], state: Path, timeout: float) -> subprocess.CompletedPro
     return subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False, env=env, stdin=subprocess.DEVNULL)
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert isinstance(port, int)
+    return port
+
+
 @contextmanager
 def platform_up() -> Iterator[Platform]:
     # Unix sockets lie below it: their paths are short by decree of the kernel.
     state = Path(tempfile.mkdtemp(prefix="collimate-e2e-", dir="/var/tmp"))
     try:
-        up = run([str(ROOT / "collimate"), "up", "--json"], state, 900)
+        # Not the default port: a platform that somebody uses may run on this machine.
+        up = run([str(ROOT / "collimate"), "up", "--json", "--port", str(free_port())], state, 900)
         assert up.returncode == 0, up.stderr
         told = json.loads(up.stdout.strip().splitlines()[-1])
         parts = json.loads(run([str(ROOT / "collimate"), "status", "--json"], state, 60).stdout)["parts"]

@@ -31,7 +31,7 @@ def test_children_have_a_running_process_and_its_open_pipe(client: GatewayClient
 
 def test_children_have_a_background_job_of_a_command(client: GatewayClient, template: TemplateHandle) -> None:
     with client.session(template) as session:
-        assert session.exec(command="nohup sh -c 'while :; do date +%s.%N > /tmp/beat; sleep 0.05; done' >/dev/null 2>&1 &").ok
+        assert session.exec(command="nohup sh -c 'while :; do date +%s.%N > /tmp/next && mv /tmp/next /tmp/beat; sleep 0.05; done' >/dev/null 2>&1 &").ok
         with session.fork_group(2) as group:
             probe = "a=$(cat /tmp/beat); sleep 0.4; b=$(cat /tmp/beat); [ -n \"$a\" ] && [ \"$a\" != \"$b\" ]"
             assert [r.ok for r in group.exec_each(command=probe)] == [True, True]

@@ -68,7 +68,7 @@ async function main(): Promise<void> {
   };
   process.once("SIGTERM", () => void stop("SIGTERM"));
   process.once("SIGINT", () => void stop("SIGINT"));
-  node.hostdEnded.then(({ log: said }) => {
+  void node.hostdEnded.then(({ log: said }) => {
     if (stopping) return;
     log.fatal({ said, path: join(paths.run, "hostd.sock") }, "the mechanism daemon ended");
     process.exit(1);

@@ -37,7 +37,7 @@ export async function makePaths(state: string): Promise<AgentPaths> {
   };
   // Nobody but root looks into the rest. A booting or restored process, which is not root on the host, must reach its mount point.
   const OPEN = new Set([paths.state, paths.slots]);
-  for (const path of Object.values(paths)) {
+  for (const path of Object.values({ ...paths })) {
     await mkdir(path, { recursive: true });
     await chmod(path, OPEN.has(path) ? 0o711 : 0o700);
   }

@@ -8,6 +8,11 @@ const seconds = (fallback: number, max: number) => z.coerce.number().min(0).max(
 const environmentSchema = z.object({
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, "a postgresql:// address"),
   REDIS_URL: z.string().regex(/^(rediss?|unix):\/\//, "a redis:// or rediss:// address"),
+  /** Before every key in Redis; the same for api, scheduler and agents. */
+  QUEUE_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,40}$/, "letters, digits, _ and -")
+    .default("collimate"),
   AGENT_SECRET: z.string().min(32, "at least 32 characters"),
   ADMIN_TOKEN: z.string().min(32, "at least 32 characters"),
   API_HOST: z.string().min(1).default("127.0.0.1"),
@@ -30,6 +35,7 @@ const environmentSchema = z.object({
 export interface ApiConfig {
   readonly databaseUrl: string;
   readonly redisUrl: string;
+  readonly queuePrefix: string;
   readonly agentSecret: string;
   readonly adminToken: string;
   readonly host: string;
@@ -62,6 +68,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     databaseUrl: e.DATABASE_URL,
     redisUrl: e.REDIS_URL,
+    queuePrefix: e.QUEUE_PREFIX,
     agentSecret: e.AGENT_SECRET,
     adminToken: e.ADMIN_TOKEN,
     host: e.API_HOST,

@@ -7,7 +7,9 @@ import type { ApiConfig } from "./config.ts";
 import { execRoutes } from "./exec/routes.ts";
 import { registerMetrics } from "./health/metrics.ts";
 import { healthRoutes } from "./health/routes.ts";
+import { VERSION } from "./health/service.ts";
 import { imageRoutes } from "./image/routes.ts";
+import { openApiRoutes } from "./openapi/routes.ts";
 import { sandboxRoutes } from "./sandbox/routes.ts";
 import { sessionRoutes } from "./sandbox/session-routes.ts";
 import { buildServer } from "./server/build.ts";
@@ -27,6 +29,8 @@ const POOL_SIZE = 20;
 export interface Api extends AsyncDisposable {
   readonly url: string;
   readonly services: Services;
+  /** `GET /v1/sandboxes/{id}`; without those that a framework adds by itself. */
+  readonly routes: readonly string[];
   /** Takes nothing new, lets what runs end within the drain time, closes everything. */
   stop(): Promise<void>;
 }
@@ -34,27 +38,34 @@ export interface Api extends AsyncDisposable {
 export async function startApi(config: ApiConfig, log: FastifyBaseLogger): Promise<Api> {
   const onError = (err: Error) => log.warn({ err }, "a connection failed and will be made anew");
   await using opened = new AsyncDisposableStack();
-  const database = opened.use(openDatabase(config.databaseUrl, { applicationName: "collimate-api", poolSize: POOL_SIZE, onIdleError: onError }));
-  const bus = opened.use(openQueues(config.redisUrl, { onError }));
+  const database = opened.use(
+    openDatabase(config.databaseUrl, { applicationName: "collimate-api", poolSize: POOL_SIZE, onIdleError: onError }),
+  );
+  const bus = opened.use(openQueues(config.redisUrl, { prefix: config.queuePrefix, onError }));
   const stopping = new AbortController();
   const platform: Platform = { config, database, bus, log, stopping: stopping.signal };
   const services = makeServices(platform);
   opened.use(services.execs);
   const app = buildServer(log, { stopping: stopping.signal });
   opened.defer(() => app.close());
+  const routes: string[] = [];
+  app.addHook("onRoute", ({ method, path }) => {
+    for (const verb of [method].flat()) if (verb !== "HEAD") routes.push(`${verb} ${path.replace(/:(\w+)/g, "{$1}")}`);
+  });
   await register(app, platform, services);
   await database.ping();
   const url = await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
   const resources = opened.move();
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= drain(app, stopping, config.drainMs).then(() => resources.disposeAsync()));
-  return { url, services, stop, [Symbol.asyncDispose]: stop };
+  return { url, services, routes, stop, [Symbol.asyncDispose]: stop };
 }
 
 async function register(app: FastifyInstance, platform: Platform, services: Services): Promise<void> {
   const registry = registerMetrics(app, () => services.execs.budget.held);
   app.decorateRequest("caller", null);
   healthRoutes(app, services.health, services.authenticator, registry);
+  openApiRoutes(app, VERSION);
   adminRoutes(app, services.tenants, platform.config.adminToken);
   await mountTrpc(app, platform, services);
   await app.register(async (v1) => {

@@ -3,7 +3,7 @@
 import type { NodeJob, OperationEnd } from "@collimate/contracts";
 import { Prisma, type Tx } from "@collimate/db";
 import type { Context } from "./context.ts";
-import { type Freed, recountRoom } from "./node/room.ts";
+import type { Freed } from "./node/room.ts";
 import { markStarted } from "./sandbox/move.ts";
 
 /**
@@ -39,16 +39,20 @@ async function follow(ctx: Context, effects: Effects): Promise<void> {
   const sent = effects.jobs.map(async ({ nodeId, job }) => {
     try {
       await ctx.queues.nodeQueue(nodeId).add(job);
-      await markStarted(ctx, job);
     } catch (error) {
       ctx.log.warn({ err: error, nodeId, operationId: job.operationId }, "a job was not sent; the sweep will send it again");
     }
   });
-  const counted = effects.room.map((freed) =>
-    recountRoom(ctx, freed).catch((error: unknown) => ctx.log.warn({ err: error, nodeId: freed.nodeId }, "room was not counted; the next heartbeat will")),
-  );
-  await Promise.all([...told, ...sent, ...counted]);
+  await Promise.all([...told, ...sent, markJobs(ctx, effects.jobs), ...effects.room.map((freed) => ctx.room.count(freed))]);
   if (effects.placement || effects.room.length > 0) ctx.wakePlacement();
+}
+
+/** Only for those who look: a sandbox runs from either state. */
+async function markJobs(ctx: Context, jobs: Effects["jobs"]): Promise<void> {
+  await markStarted(
+    ctx,
+    jobs.map((one) => one.job),
+  ).catch((error: unknown) => ctx.log.warn({ err: error }, "a start was not noted"));
 }
 
 /** Deadlocks and serialization failures: nothing happened, and the same again may work (PostgreSQL manual, 13.5). */

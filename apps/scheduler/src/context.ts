@@ -4,6 +4,7 @@ import type { Queues } from "@collimate/queue";
 import type { Logger } from "@collimate/telemetry";
 import type { Policy } from "./config.ts";
 import type { Metrics } from "./metrics.ts";
+import type { RoomCounter } from "./node/room.ts";
 
 /** What every part of the scheduler works with. */
 export interface Context {
@@ -14,6 +15,7 @@ export interface Context {
   readonly policy: Policy;
   /** Now. Deadlines are judged by this clock and by no other. */
   readonly now: () => Date;
+  readonly room: RoomCounter;
   /** Room may have come free or work may have come: look again, soon. */
   readonly wakePlacement: () => void;
 }

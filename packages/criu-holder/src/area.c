@@ -5,28 +5,112 @@
  * its "premapped" memory and only moves the pieces home, without a second move
  * on our side.
  *
+ * The restorer first moves pieces down, from the lowest on, until it meets one
+ * that has to go up; then up, from the highest on, until it meets one that has
+ * to go down (restorer.c, "Shift private vma-s"). What stands between would
+ * stay behind. So an area must not overlap any place where a piece goes: then
+ * all that is below it goes down and all above it up.
+ *
  * The gaps between regions stay reserved (PROT_NONE). Were they free, the next
  * mmap of this process would land in them and later be taken for held memory.
  * They are unmapped in the restored task at the last moment, see drop_holes()
- * in restore_hooks.c.
+ * in restore_memory.c.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "types.h"
+#include "kerndat.h"
 #include "log.h"
 #include "holder.h"
 
 #undef LOG_PREFIX
 #define LOG_PREFIX "holder: "
 
-static unsigned long aligned_like(unsigned long at, const struct region *r)
-{
-	unsigned long want;
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 
-	if (region_len(r) < HUGE_SIZE)
-		return at;
-	want = (at & ~(HUGE_SIZE - 1)) + (r->start & (HUGE_SIZE - 1));
-	return want < at ? want + HUGE_SIZE : want;
+/* Other areas and the little that this process maps itself: far fewer lie in a gap than this. */
+#define TRIES_PER_GAP 4096
+#define GAPS_TRIED 8
+
+/* Lays the regions out from 0, and returns the size. */
+static unsigned long lay_out(struct region *r, size_t n)
+{
+	unsigned long at = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (region_len(&r[i]) >= HUGE_SIZE) {
+			unsigned long want = (at & ~(HUGE_SIZE - 1)) + (r[i].start & (HUGE_SIZE - 1));
+
+			at = want < at ? want + HUGE_SIZE : want;
+		}
+		r[i].addr = (char *)at;
+		at += region_len(&r[i]);
+	}
+	return at;
+}
+
+static bool reserve_at(unsigned long at, unsigned long size)
+{
+	void *got = mmap((void *)at, size, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (got == (void *)at)
+		return true;
+	if (got != MAP_FAILED) /* a kernel before 4.17 takes it for a hint */
+		munmap(got, size);
+	return false;
+}
+
+/* Somewhere in [lo, hi), beginning behind the last area or in the middle. 0 when there is no room. */
+static unsigned long reserve_within(unsigned long lo, unsigned long hi, unsigned long size)
+{
+	static unsigned long behind_last;
+	unsigned long step = (size + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1), at;
+	int tries;
+
+	lo = (lo + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+	if (lo >= hi || hi - lo < size)
+		return 0;
+	at = behind_last;
+	if (at < lo || at > hi - size)
+		at = lo + ((hi - lo - size) / 2 & ~(HUGE_SIZE - 1));
+	for (tries = 0; tries < TRIES_PER_GAP && at <= hi - size; tries++, at += step)
+		if (reserve_at(at, size)) {
+			behind_last = at + step;
+			return at;
+		}
+	return 0;
+}
+
+/* Tries the gaps between the places where the regions go, the largest first. */
+static unsigned long reserve_beside(const struct region *r, size_t n, unsigned long size)
+{
+	unsigned long smaller_than = ~0ul, got = 0;
+	int tried;
+
+	for (tried = 0; !got && tried < GAPS_TRIED; tried++) {
+		unsigned long lo = HUGE_SIZE, best = 0, best_lo = 0;
+		size_t i;
+
+		for (i = 0; i <= n; i++) {
+			unsigned long hi = i < n ? r[i].start : kdat.task_size;
+
+			if (hi > lo && hi - lo > best && hi - lo < smaller_than) {
+				best = hi - lo;
+				best_lo = lo;
+			}
+			if (i < n && r[i].end > lo)
+				lo = r[i].end;
+		}
+		got = reserve_within(best_lo, best_lo + best, size);
+		smaller_than = best;
+	}
+	return got;
 }
 
 static struct area *area_add(struct area_list *l)
@@ -47,36 +131,24 @@ static struct area *area_add(struct area_list *l)
 
 int area_place(struct area_list *l, pid_t pid, struct region *r, size_t n)
 {
-	unsigned long size = HUGE_SIZE, at;
+	unsigned long size, base;
 	struct area *a;
-	void *base;
 	size_t i;
 
 	if (!n)
 		return 0;
+	size = lay_out(r, n);
+	base = reserve_beside(r, n, size);
+	if (!base) {
+		pr_err("No room for %lu bytes beside the memory of task %d\n", size, pid);
+		return -1;
+	}
 	for (i = 0; i < n; i++)
-		size += region_len(&r[i]) + (region_len(&r[i]) >= HUGE_SIZE ? HUGE_SIZE : 0);
-
-	base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (base == MAP_FAILED) {
-		pr_perror("Can't reserve %lu bytes of address space for task %d", size, pid);
-		return -1;
-	}
-	at = (unsigned long)base;
-	for (i = 0; i < n; i++) {
-		at = aligned_like(at, &r[i]);
-		r[i].addr = (char *)at;
-		at += region_len(&r[i]);
-	}
-	if (munmap((void *)at, (unsigned long)base + size - at)) {
-		pr_perror("Can't give back the end of the area of task %d", pid);
-		return -1;
-	}
-
+		r[i].addr += base;
 	a = area_add(l);
 	if (!a)
 		return -1;
-	*a = (struct area){ .pid = pid, .lo = (unsigned long)base, .hi = at };
+	*a = (struct area){ .pid = pid, .lo = base, .hi = base + size };
 	return 0;
 }
 

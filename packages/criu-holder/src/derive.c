@@ -7,12 +7,16 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "types.h"
+#include "image.h"
 #include "log.h"
 #include "page.h"
 #include "pagemap.h"
+#include "servicefd.h"
 #include "holder.h"
 
 #undef LOG_PREFIX
@@ -54,8 +58,11 @@ static int move(char *from, unsigned long len, char *to)
  * of its own: else the program's one VMA would be two in the kernel, and its
  * next mremap() would fail.
  */
-static int move_and_grow(char *from, unsigned long len, unsigned long new_len, char *to)
+static int move_and_grow(char *from, unsigned long len, const struct region *r, unsigned long offset,
+			 unsigned long new_len)
 {
+	char *to = r->addr + offset;
+
 	if (new_len > len) {
 		if (mremap(from, len, new_len, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
 			return plug(from, len);
@@ -63,10 +70,8 @@ static int move_and_grow(char *from, unsigned long len, unsigned long new_len, c
 			pr_perror("Can't grow %lu bytes at %p to %lu", len, from, new_len);
 			return -1;
 		}
-		if (mmap(to, new_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != to) {
-			pr_perror("Can't map %lu bytes", new_len);
+		if (region_map(r, offset, new_len))
 			return -1;
-		}
 	}
 	return move(from, len, to);
 }
@@ -76,20 +81,15 @@ static int fill_from_old(const struct region_table *old, const struct region *r)
 	const struct region *o = regions_find(old, r->pid, r->start);
 	unsigned long fresh_to = o && o->start < r->end ? o->start : r->end;
 
-	if (fresh_to > r->start &&
-	    mmap(r->addr, fresh_to - r->start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		 0) == MAP_FAILED) {
-		pr_perror("Can't map %lu bytes for task %d", fresh_to - r->start, r->pid);
+	if (fresh_to > r->start && region_map(r, 0, fresh_to - r->start))
 		return -1;
-	}
 	while (o && o->start < r->end) {
 		const struct region *next = regions_next(old, o);
 		unsigned long start = o->start > r->start ? o->start : r->start;
 		unsigned long end = o->end < r->end ? o->end : r->end;
 		unsigned long until = next && next->start < r->end ? next->start : r->end;
 
-		if (move_and_grow(o->addr + (start - o->start), end - start, until - start,
-				  r->addr + (start - r->start)))
+		if (move_and_grow(o->addr + (start - o->start), end - start, r, start - r->start, until - start))
 			return -1;
 		o = next;
 	}
@@ -121,9 +121,9 @@ enum when { BEFORE_READING, AFTER_READING };
 
 static int make_huge(const struct task_pages *tp, const struct region *r, enum when when)
 {
-	unsigned long at = (r->start + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+	unsigned long at = task_pages_next_block(tp, r->start, r->end);
 
-	for (; at + HUGE_SIZE <= r->end; at += HUGE_SIZE) {
+	for (; at < r->end; at = task_pages_next_block(tp, at + HUGE_SIZE, r->end)) {
 		unsigned long own = task_pages_present(tp, at, at + HUGE_SIZE, true);
 		char *block = r->addr + (at - r->start);
 
@@ -204,15 +204,37 @@ out:
 	return ret;
 }
 
+/*
+ * The pages that the images leave to their parent are taken from what is held.
+ * A link to any other parent would fit in form and be wrong in content.
+ */
+static int check_parent(const struct held_memory *old)
+{
+	struct stat st;
+	int fd, bad;
+
+	if (open_parent(get_service_fd(IMG_FD_OFF), &fd))
+		return -1;
+	if (fd < 0)
+		return 0; /* a full dump leaves nothing to anybody */
+	bad = fstat(fd, &st) || st.st_dev != old->images_dev || st.st_ino != old->images_ino;
+	close(fd);
+	if (bad)
+		pr_err("The parent of these images is not the snapshot that is held\n");
+	return bad ? -1 : 0;
+}
+
 int derive_snapshot(void)
 {
 	struct held_memory old = held;
 	int ret;
 
+	if (check_parent(&old))
+		return -1;
 	held = (struct held_memory){ .generation = old.generation + 1 };
 	ret = for_each_task(derive_task, &old);
 	if (!ret)
-		ret = held_locate_runs();
+		ret = held_complete();
 	areas_unmap(&old.areas);
 	regions_free(&old.regions);
 	regions_free(&old.runs);

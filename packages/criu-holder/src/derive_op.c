@@ -62,5 +62,6 @@ int derive_op(int conn, const struct request *rq, double accepted)
 		close(fd);
 		return -1;
 	}
+	reply_kept(conn);
 	return fd;
 }

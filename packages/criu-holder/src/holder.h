@@ -34,6 +34,7 @@ struct region {
 	pid_t pid;
 	unsigned long start, end;
 	char *addr;
+	int map_flags; /* MAP_NORESERVE where the task asked for it: it may be far more than the machine has */
 };
 
 struct region_table {
@@ -69,7 +70,7 @@ struct area_list {
 	size_t nr, cap;
 };
 
-/* Reserves an area for the `n` sorted regions at `r` and gives each its address in it. */
+/* Reserves an area for the `n` regions at `r`, sorted by where they go, and gives each its address in it. */
 int area_place(struct area_list *l, pid_t pid, struct region *r, size_t n);
 struct area *area_of(struct area_list *l, pid_t pid);
 void areas_unmap(struct area_list *l);
@@ -82,6 +83,8 @@ struct held_memory {
 	struct region_table regions; /* what is mapped */
 	struct region_table runs;    /* the parts of it that the image chain has pages for */
 	struct area_list areas;
+	dev_t images_dev; /* which image directory it is */
+	ino_t images_ino;
 	unsigned generation; /* 0 after a cold load, one more with each derive */
 };
 
@@ -104,8 +107,10 @@ size_t held_tasks(void);
 int load_snapshot(void);
 /* Turns the memory held now into that of the snapshot whose image directory is open, a child of the present one. */
 int derive_snapshot(void);
-/* Sorts the tables and finds where each run lies. */
-int held_locate_runs(void);
+/* Sorts the tables, finds where each run lies and remembers the image directory. */
+int held_complete(void);
+/* Maps [r->start + offset, + len) of a region, empty. */
+int region_map(const struct region *r, unsigned long offset, unsigned long len);
 
 /* ---- task_pages.c: the pagemap of one task ---- */
 
@@ -120,6 +125,12 @@ int task_pages_open(struct task_pages *tp, pid_t pid, bool delta);
 void task_pages_close(struct task_pages *tp);
 /* Adds the regions and runs of this task to `to`, sorted, without addresses. */
 int task_pages_collect(const struct task_pages *tp, struct held_memory *to);
+/*
+ * The start of the first huge-page block at or after `at`, inside [at, end),
+ * that the image chain has pages of; `end` if there is none. Regions may be huge
+ * and nearly empty, so nobody goes through them block by block.
+ */
+unsigned long task_pages_next_block(const struct task_pages *tp, unsigned long at, unsigned long end);
 /* Bytes of [lo, hi) that the image chain has; with `own`, only those that this image directory itself has. */
 unsigned long task_pages_present(const struct task_pages *tp, unsigned long lo, unsigned long hi, bool own);
 /* Index of the first pagemap entry that ends after `addr`. */
@@ -138,7 +149,7 @@ struct held_table {
 };
 int held_table_read(const char *path, struct held_table *out);
 
-/* ---- server.c, request.c, reply.c, restore_op.c, derive_op.c ---- */
+/* ---- server.c, ops.c, request.c, reply.c, restore_op.c, derive_op.c ---- */
 
 #define REQUEST_MAX 16384
 #define REQUEST_LIST_MAX 16
@@ -165,6 +176,8 @@ const char *request_parse(char *text, struct request *out);
 void reply_restored(int conn, pid_t pid, double ms, double fork_ms);
 void reply_derived(int conn, double ms, double fork_ms);
 void reply_stat(int conn, size_t in_flight);
+/* Says that "keep" has arrived: from now on the new processes live. */
+void reply_kept(int conn);
 void reply_done(int conn);
 void reply_error(int conn, const char *error, const char *log_path);
 void reply_ready(FILE *out, double load_ms);
@@ -176,6 +189,17 @@ struct op_state {
 	volatile pid_t root;  /* the restored tree's first process, once it exists */
 	volatile int settled; /* the answer is out and taken: leave the tree alone */
 };
+
+/* ops.c */
+int ops_init(void);
+size_t ops_in_flight(void);
+/* Finds a free place for a request; NULL when there are too many. */
+struct op_state *op_reserve(int *slot);
+void op_begin(int slot, pid_t pid, const struct request *rq);
+/* Reaps all children that have ended; when a request's fork has ended badly, kills what it leaves. */
+void ops_reap(void);
+/* Kills forks that are over their time. Returns when the next one will be. */
+double ops_enforce(double now);
 
 /* Both run in a fork of the holder. restore_op never returns. */
 void restore_op(int conn, const struct request *rq, struct op_state *state, double accepted) __attribute__((noreturn));

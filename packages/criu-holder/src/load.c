@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <sys/mman.h>
+#include <sys/stat.h>
 
+#include "types.h"
 #include "log.h"
+#include "servicefd.h"
 #include "holder.h"
 
 #undef LOG_PREFIX
@@ -15,9 +18,9 @@
  */
 static void collapse_full_blocks(const struct task_pages *tp, const struct region *r)
 {
-	unsigned long at = (r->start + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+	unsigned long at = task_pages_next_block(tp, r->start, r->end);
 
-	for (; at + HUGE_SIZE <= r->end; at += HUGE_SIZE) {
+	for (; at < r->end; at = task_pages_next_block(tp, at + HUGE_SIZE, r->end)) {
 		char *block = r->addr + (at - r->start);
 
 		if (task_pages_present(tp, at, at + HUGE_SIZE, false) != HUGE_SIZE)
@@ -27,6 +30,15 @@ static void collapse_full_blocks(const struct task_pages *tp, const struct regio
 		if (madvise(block, HUGE_SIZE, MADV_COLLAPSE))
 			pr_debug("No huge page at %p\n", block);
 	}
+}
+
+int region_map(const struct region *r, unsigned long offset, unsigned long len)
+{
+	if (mmap(r->addr + offset, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | r->map_flags,
+		 -1, 0) != MAP_FAILED)
+		return 0;
+	pr_perror("Can't map %lu bytes for task %d", len, r->pid);
+	return -1;
 }
 
 static int load_task(pid_t pid, void *arg)
@@ -46,11 +58,8 @@ static int load_task(pid_t pid, void *arg)
 	for (i = first; i < first + n; i++) {
 		struct region *r = &held.regions.v[i];
 
-		if (mmap(r->addr, region_len(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			 0) == MAP_FAILED) {
-			pr_perror("Can't map %lu bytes for task %d", region_len(r), pid);
+		if (region_map(r, 0, region_len(r)))
 			goto out;
-		}
 		collapse_full_blocks(&tp, r);
 	}
 	ret = task_pages_read(&tp, held.regions.v + first, n, false);
@@ -60,9 +69,17 @@ out:
 }
 
 /* Each run lies inside one region. */
-int held_locate_runs(void)
+int held_complete(void)
 {
+	struct stat st;
 	size_t i;
+
+	if (fstat(get_service_fd(IMG_FD_OFF), &st)) {
+		pr_perror("Can't look at the image directory");
+		return -1;
+	}
+	held.images_dev = st.st_dev;
+	held.images_ino = st.st_ino;
 
 	regions_sort(&held.regions);
 	regions_sort(&held.runs);
@@ -84,5 +101,5 @@ int load_snapshot(void)
 {
 	if (for_each_task(load_task, NULL) < 0)
 		return -1;
-	return held_locate_runs();
+	return held_complete();
 }

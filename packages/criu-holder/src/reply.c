@@ -128,6 +128,11 @@ void reply_done(int conn)
 	send_all(conn, "{\"ok\":true}\n", 12);
 }
 
+void reply_kept(int conn)
+{
+	send_all(conn, "{\"kept\":true}\n", 14);
+}
+
 void reply_ready(FILE *out, double load_ms)
 {
 	char memory[300];

@@ -26,11 +26,8 @@
 #define LOG_PREFIX "holder: "
 
 #define CONNS_MAX 64
-#define OPS_MAX 256
 #define BACKLOG 256
 #define REQUEST_MS 5000
-/* The fork ends itself at its deadline; this much later the holder does it. */
-#define GRACE_MS 3000
 
 struct conn {
 	int fd;
@@ -39,18 +36,10 @@ struct conn {
 	char text[REQUEST_MAX + 1];
 };
 
-struct op {
-	pid_t pid;
-	enum verb verb;
-	double kill_at;
-};
-
 struct server {
 	int listen_fd, signal_fd;
 	struct conn *conns[CONNS_MAX];
 	size_t nr_conns;
-	struct op ops[OPS_MAX];
-	struct op_state *states; /* one per op, shared with its fork */
 	sigset_t old_mask;
 	bool quit;
 };
@@ -101,11 +90,8 @@ static int server_init(struct server *s, int listen_fd)
 	sigset_t set;
 
 	*s = (struct server){ .listen_fd = listen_fd, .signal_fd = -1 };
-	s->states = mmap(NULL, OPS_MAX * sizeof(*s->states), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s->states == MAP_FAILED) {
-		pr_perror("No memory to share with forks");
+	if (ops_init())
 		return -1;
-	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -137,51 +123,27 @@ static void leave_server(struct server *s, const struct conn *mine)
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 }
 
-static size_t ops_in_flight(const struct server *s)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < OPS_MAX; i++)
-		n += s->ops[i].pid != 0;
-	return n;
-}
-
-static int free_op(struct server *s)
-{
-	int i;
-
-	for (i = 0; i < OPS_MAX; i++)
-		if (!s->ops[i].pid) {
-			s->states[i] = (struct op_state){};
-			return i;
-		}
-	return -1;
-}
-
 /*
  * Forks for a restore or a derive. In the parent -1; in a fork that has become
  * a holder the descriptor that it listens on.
  */
 static int start_op(struct server *s, struct conn *c, const struct request *rq)
 {
-	struct op_state *state;
-	int slot = free_op(s), fd;
+	int slot, fd;
+	struct op_state *state = op_reserve(&slot);
 	pid_t pid;
 
-	if (slot < 0) {
+	if (!state) {
 		reply_error(c->fd, "busy: too many requests at a time", NULL);
 		return -1;
 	}
-	state = &s->states[slot];
 	pid = fork();
 	if (pid < 0) {
 		reply_error(c->fd, "the holder can't fork", NULL);
 		return -1;
 	}
 	if (pid) {
-		s->ops[slot] = (struct op){
-			.pid = pid, .verb = rq->verb, .kill_at = now_ms() + rq->deadline_ms + GRACE_MS
-		};
+		op_begin(slot, pid, rq);
 		return -1;
 	}
 	leave_server(s, c);
@@ -212,7 +174,7 @@ static int handle_request(struct server *s, struct conn *c)
 	}
 	switch (rq.verb) {
 	case VERB_STAT:
-		reply_stat(c->fd, ops_in_flight(s));
+		reply_stat(c->fd, ops_in_flight());
 		return -1;
 	case VERB_QUIT:
 		reply_done(c->fd);
@@ -268,91 +230,34 @@ static void accept_conn(struct server *s)
 	s->conns[s->nr_conns++] = c;
 }
 
-/* criu's daemons share the process group of the fork; the tree's first process is, by then, our own child. */
-static void kill_op(struct server *s, int slot)
-{
-	struct op_state *state = &s->states[slot];
-
-	if (s->ops[slot].verb == VERB_RESTORE && !state->settled && state->root)
-		kill(state->root, SIGKILL);
-	kill(-s->ops[slot].pid, SIGKILL);
-}
-
-static int op_of(const struct server *s, pid_t pid)
-{
-	int i;
-
-	for (i = 0; i < OPS_MAX; i++)
-		if (s->ops[i].pid == pid)
-			return i;
-	return -1;
-}
-
-/* Our forks, and as subreaper the trees whose fork is done. Looked at before they are reaped, so that no pid is reused. */
+/* Our forks, and as subreaper the trees whose fork is done. */
 static void reap(struct server *s)
 {
 	struct signalfd_siginfo ignored;
-	siginfo_t info;
 
 	while (read(s->signal_fd, &ignored, sizeof(ignored)) > 0)
 		;
-	while (1) {
-		int slot;
-
-		info.si_pid = 0;
-		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
-			return;
-		slot = op_of(s, info.si_pid);
-		if (slot >= 0) {
-			if (info.si_code != CLD_EXITED || info.si_status)
-				kill_op(s, slot);
-			s->ops[slot].pid = 0;
-		}
-		waitpid(info.si_pid, NULL, 0);
-	}
+	ops_reap();
 }
 
-static void enforce_deadlines(struct server *s)
+/* Ends what is over its time; returns how long until there is something to end again, in ms. */
+static int enforce_deadlines(struct server *s)
 {
-	double now = now_ms();
-	size_t i;
+	double now = now_ms(), next = ops_enforce(now);
+	size_t i = 0;
 
-	for (i = 0; i < OPS_MAX; i++) {
-		struct op *op = &s->ops[i];
+	while (i < s->nr_conns) {
+		double end = s->conns[i]->accepted + REQUEST_MS;
 
-		if (!op->pid)
-			continue;
-		if (op->verb == VERB_DERIVE && s->states[i].settled)
-			op->pid = 0; /* a holder in its own right */
-		else if (op->kill_at < now) {
-			kill(op->pid, SIGKILL);
-			kill_op(s, i);
-			op->kill_at = now + GRACE_MS;
-		}
-	}
-	for (i = 0; i < s->nr_conns;)
-		if (s->conns[i]->accepted + REQUEST_MS < now)
+		if (end < now) {
 			conn_drop(s, i);
-		else
-			i++;
-}
-
-static double earlier(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static int next_timeout(const struct server *s)
-{
-	double now = now_ms(), next = now + 3600000;
-	size_t i;
-
-	for (i = 0; i < OPS_MAX; i++)
-		if (s->ops[i].pid)
-			next = earlier(next, s->ops[i].kill_at);
-	for (i = 0; i < s->nr_conns; i++)
-		next = earlier(next, s->conns[i]->accepted + REQUEST_MS);
-	return next > now ? (int)(next - now) + 1 : 0;
+			continue;
+		}
+		if (end < next)
+			next = end;
+		i++;
+	}
+	return (int)(next - now) + 1;
 }
 
 /* This process is a fork that has become a holder: nothing of the parent's server is ours. */
@@ -362,7 +267,6 @@ static int start_over(struct server *s, int listen_fd)
 
 	for (i = 0; i < s->nr_conns; i++)
 		free(s->conns[i]);
-	munmap(s->states, OPS_MAX * sizeof(*s->states));
 	if (signal(SIGHUP, SIG_IGN) == SIG_ERR)
 		return -1;
 	return server_init(s, listen_fd);
@@ -370,6 +274,7 @@ static int start_over(struct server *s, int listen_fd)
 
 static int serve_once(struct server *s)
 {
+	int timeout = enforce_deadlines(s);
 	struct pollfd p[2 + CONNS_MAX];
 	size_t i;
 
@@ -377,7 +282,7 @@ static int serve_once(struct server *s)
 	p[1] = (struct pollfd){ .fd = s->nr_conns < CONNS_MAX ? s->listen_fd : -1, .events = POLLIN };
 	for (i = 0; i < s->nr_conns; i++)
 		p[2 + i] = (struct pollfd){ .fd = s->conns[i]->fd, .events = POLLIN };
-	if (poll(p, 2 + s->nr_conns, next_timeout(s)) < 0)
+	if (poll(p, 2 + s->nr_conns, timeout) < 0)
 		return errno == EINTR ? 0 : -1;
 
 	if (p[0].revents)
@@ -396,7 +301,6 @@ static int serve_once(struct server *s)
 	}
 	if (p[1].revents)
 		accept_conn(s);
-	enforce_deadlines(s);
 	return 0;
 }
 

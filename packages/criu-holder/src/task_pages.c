@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The memory of one task as its images tell it, read through criu's own page reader. */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "types.h"
 #include "image.h"
@@ -103,6 +104,18 @@ int task_pages_first(const struct task_pages *tp, unsigned long addr)
 	return lo;
 }
 
+unsigned long task_pages_next_block(const struct task_pages *tp, unsigned long at, unsigned long end)
+{
+	unsigned long block = (at + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+	int i = task_pages_first(tp, block);
+
+	if (i < tp->pr->nr_pmes)
+		block = max_t(unsigned long, block, tp->pr->pmes[i]->vaddr & ~(HUGE_SIZE - 1));
+	else
+		block = end;
+	return block < end && end - block >= HUGE_SIZE ? block : end;
+}
+
 unsigned long task_pages_present(const struct task_pages *tp, unsigned long lo, unsigned long hi, bool own)
 {
 	unsigned long sum = 0;
@@ -150,6 +163,7 @@ int task_pages_collect(const struct task_pages *tp, struct held_memory *to)
 	}
 	for (i = 0; i < tp->mm->n_vmas; i++) {
 		VmaEntry *e = tp->mm->vmas[i];
+		struct region *r;
 
 		if (e->start < last || e->end <= e->start) {
 			pr_err("The VMAs of task %d are not sorted\n", tp->pid);
@@ -164,8 +178,12 @@ int task_pages_collect(const struct task_pages *tp, struct held_memory *to)
 		if (e->status & VMA_FILE_PRIVATE) {
 			if (add_stretches(tp, &to->regions, e->start, e->end))
 				return -1;
-		} else if (!regions_add(&to->regions, tp->pid, e->start, e->end))
+			continue;
+		}
+		r = regions_add(&to->regions, tp->pid, e->start, e->end);
+		if (!r)
 			return -1;
+		r->map_flags = e->flags & MAP_NORESERVE;
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { CriuError } from "./error.ts";
 import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
+import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
 import { freezeOutsideVfork } from "./vfork.ts";
@@ -93,6 +94,7 @@ async function attempts(options: DumpOptions, deadline: number): Promise<"full" 
   for (let attempt = 1; ; attempt++) {
     try {
       await once(options, kind, deadline - performance.now());
+      await giveOrphansToInit(options.images);
       return kind;
     } catch (error) {
       if (!(error instanceof CriuError) || error.code !== "failed" || error.treeDamaged) throw error;

@@ -25,6 +25,7 @@ export const namespaceReady = z.object({ ns: pid });
 export const restored = z.object({ ok: z.literal(true), pid, ms: z.number(), fork_ms: z.number() });
 export const derived = z.object({ ok: z.literal(true), ...memory, ms: z.number(), fork_ms: z.number() });
 export const stat = z.object({ ok: z.literal(true), ...memory, in_flight: z.number().int().nonnegative() });
+export const kept = z.object({ kept: z.literal(true) });
 export const done = z.object({ ok: z.literal(true) });
 export const ready = z.object({ ready: z.literal(true), ...memory, load_ms: z.number() });
 
@@ -82,46 +83,60 @@ export async function exchange<Reply>(request: Exchange<Reply>): Promise<Reply> 
     stopped ??= error;
     socket.destroy(stopped);
   };
+  const late = `the holder did not answer within ${request.limitMs} ms: ${request.purpose}`;
+  const timer = setTimeout(() => stop(new CriuError("timeout", late)), request.limitMs + GRACE_MS);
   const onAbort = () => stop(new CriuError("aborted", `aborted: ${request.purpose}`));
-  const timer = setTimeout(
-    () => stop(new CriuError("timeout", `the holder did not answer within ${request.limitMs} ms: ${request.purpose}`)),
-    request.limitMs + GRACE_MS,
-  );
   if (request.signal?.aborted) onAbort();
   request.signal?.addEventListener("abort", onAbort, { once: true });
   try {
     socket.write(text);
-    for await (const line of lines(socket)) {
-      const value = parseLine(line);
-      const turn = namespaceReady.safeParse(value);
-      if (turn.success) {
-        await request.onNamespace?.(turn.data.ns);
-        socket.write("go\n");
-        continue;
-      }
-      const no = failed.safeParse(value);
-      if (no.success) {
-        const log = meaningfulLines(no.data.log);
-        const code = no.data.error === "the deadline has passed" ? "timeout" : "failed";
-        throw new CriuError(code, `could not ${request.purpose}: ${no.data.error}`, { log });
-      }
-      const yes = request.reply.safeParse(value);
-      if (!yes.success) throw new CriuError("protocol", "the holder's answer has another form", { cause: yes.error });
-      if (request.keep) await new Promise<void>((resolve) => socket.end("keep\n", resolve));
-      return yes.data;
-    }
-    throw new CriuError("holder-gone", `the holder broke off: could not ${request.purpose}`);
+    return await converse(socket, request);
   } catch (error) {
-    if (stopped !== undefined) throw stopped;
-    if (error instanceof CriuError) throw error;
-    if (error instanceof Error && "syscall" in error) {
-      throw new CriuError("holder-gone", `no connection to the holder: could not ${request.purpose}`, { cause: error });
-    }
-    // What the caller's own onNamespace has thrown.
-    throw error;
+    throw stopped ?? asCriuError(error, request.purpose);
   } finally {
     clearTimeout(timer);
     request.signal?.removeEventListener("abort", onAbort);
     socket.destroy();
   }
+}
+
+async function converse<Reply>(socket: Socket, request: Exchange<Reply>): Promise<Reply> {
+  let answer: { readonly value: Reply } | undefined;
+  let settled = !request.keep;
+  for await (const line of lines(socket)) {
+    const message = parseLine(line);
+    const turn = namespaceReady.safeParse(message);
+    if (answer === undefined && turn.success) {
+      await request.onNamespace?.(turn.data.ns);
+      socket.write("go\n");
+    } else if (answer === undefined) {
+      answer = { value: parseAnswer(message, request) };
+      if (request.keep) socket.write("keep\n");
+    } else if (!settled && kept.safeParse(message).success) {
+      settled = true;
+    } else {
+      throw new CriuError("protocol", "the holder has said more than its answer");
+    }
+  }
+  // The end of the connection is the end of the process that has served us: it is out of the new tree's cgroups.
+  if (answer !== undefined && settled) return answer.value;
+  throw new CriuError("holder-gone", `the holder broke off: could not ${request.purpose}`);
+}
+
+function parseAnswer<Reply>(message: unknown, request: Exchange<Reply>): Reply {
+  const no = failed.safeParse(message);
+  if (no.success) {
+    const code = no.data.error === "the deadline has passed" ? "timeout" : "failed";
+    const log = meaningfulLines(no.data.log);
+    throw new CriuError(code, `could not ${request.purpose}: ${no.data.error}`, { log });
+  }
+  const yes = request.reply.safeParse(message);
+  if (yes.success) return yes.data;
+  throw new CriuError("protocol", "the holder's answer has another form", { cause: yes.error });
+}
+
+/** What the socket throws is a `CriuError`; what the caller's own onNamespace throws stays as it is. */
+function asCriuError(error: unknown, purpose: string): unknown {
+  if (error instanceof CriuError || !(error instanceof Error && "syscall" in error)) return error;
+  return new CriuError("holder-gone", `no connection to the holder: could not ${purpose}`, { cause: error });
 }

@@ -54,6 +54,7 @@ export type ProbeResult = {
  */
 export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   const limitMs = options.limitMs ?? 5000;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- made of exactly these names; fromEntries forgets them
   const none = Object.fromEntries(FEATURES.map((name) => [name, false])) as Record<Feature, boolean>;
   const base: CriuProgram = { path: options.path, withoutBreakpoints: false };
 
@@ -132,7 +133,7 @@ async function tryDump(program: CriuProgram, limitMs: number, directory: string)
   // mount namespace open in us, and these are inherited; /dev/null takes their places.
   const highest = Math.max(2, ...(await readdir("/proc/self/fd")).map(Number));
   await using nothing = await open("/dev/null", "r+");
-  const sleeper = spawn("sleep", ["3600"], { detached: true, stdio: new Array<number>(highest + 1).fill(nothing.fd) });
+  const sleeper = spawn("sleep", ["3600"], { detached: true, stdio: Array.from({ length: highest + 1 }, () => nothing.fd) });
   const ended = once(sleeper, "exit");
   try {
     await once(sleeper, "spawn");

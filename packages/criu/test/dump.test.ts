@@ -26,8 +26,13 @@ async function inCgroup<T>(root: string, sandbox: Sandbox, use: (cgroup: string)
   const cgroup = join(root, world.name(`collimate-criu-test-${process.pid}-`));
   await mkdir(cgroup);
   for (const pid of treeOf(sandbox.pid)) await writeFile(join(cgroup, "cgroup.procs"), String(pid));
+  return inGroup(cgroup, sandbox, () => use(cgroup));
+}
+
+/** Ends the tree and removes the group after use. */
+async function inGroup<T>(cgroup: string, sandbox: Sandbox, use: () => Promise<T>): Promise<T> {
   try {
-    return await use(cgroup);
+    return await use();
   } finally {
     for (const pid of treeOf(sandbox.pid)) process.kill(pid, "SIGKILL");
     await waitFor("the group to be empty", () => !isAlive(sandbox.pid));
@@ -79,6 +84,18 @@ describe.each(usable)("with a cgroup in %s", (root) => {
       const onFrozen = () => Promise.reject(new Error("the disk is full"));
       await expect(world.snapshot(sandbox, { cgroup, onFrozen })).rejects.toThrow("the disk is full");
       expect(await command(sandbox, "check")).toBe("wrong 0");
+    });
+  });
+
+  test("a copy is born in the group that was asked for, with all its tasks", async () => {
+    const snapshot = await world.snapshot(await world.sandbox());
+    const holder = await world.hold(snapshot);
+    const cgroup = join(root, world.name(`collimate-criu-test-${process.pid}-`));
+    await mkdir(cgroup);
+    const copy = await world.restore(holder, snapshot, { cgroups: [join(cgroup, "cgroup.procs")] });
+    await inGroup(cgroup, copy, async () => {
+      const members = (await readFile(join(cgroup, "cgroup.procs"), "utf8")).trim().split("\n").map(Number);
+      expect(members.sort()).toEqual(treeOf(copy.pid).sort());
     });
   });
 

@@ -28,11 +28,11 @@ function differing(one: Sandbox, other: Sandbox): number {
 
 /** What a generation does to its memory before it becomes a parent: every way in which a region can change. */
 const LIVES: readonly (readonly string[])[] = [
-  ["scatter 500 1", "grow"],
-  ["scatter 900 2", "drop odd"],
-  ["scatter 3000 3", "resize", "grow"],
-  ["give back", "scatter 2000 4"],
-  ["resize"],
+  ["scatter 500 1", "grow", "stretch"],
+  ["scatter 900 2", "drop odd", "stretch"],
+  ["scatter 3000 3", "resize", "grow", "stretch"],
+  ["give back", "scatter 2000 4", "stretch"],
+  ["resize", "stretch"],
 ];
 
 describe("five generations of snapshots, each of a copy of the last", () => {
@@ -111,7 +111,8 @@ describe("a delta dump", () => {
     const copy = await world.restore(await world.hold(first), first);
     const { result } = await world.snapshot(copy, { delta: { parentImages: first.images } });
     expect(result.kind).toBe("delta");
-    expect(result.pagesWritten).toBeLessThan(300);
+    // 512 pages of it are memory that may not be read: criu takes that along each time.
+    expect(result.pagesWritten).toBeLessThan(1_000);
     expect(first.result.pagesWritten).toBeGreaterThan(20_000);
   });
 
@@ -123,6 +124,17 @@ describe("a delta dump", () => {
     const second = await world.snapshot(copy, { delta: { parentImages: first.images } });
     expect(second.result.kind).toBe("full");
     expect(await command(await world.restore(await world.hold(second), second), "check")).toBe("wrong 0");
+  });
+
+  test("of another snapshot's copy is refused by a holder, which goes on", async () => {
+    const sandbox = await world.sandbox();
+    const first = await world.snapshot(sandbox);
+    const same = await world.snapshot(sandbox);
+    const copy = await world.restore(await world.hold(first), first);
+    const delta = await world.snapshot(copy, { delta: { parentImages: first.images } });
+    const holder = await world.hold(same);
+    await expect(world.derive(holder, delta)).rejects.toThrow(/not the snapshot that is held/);
+    expect(await command(await world.restore(holder, same), "check")).toBe("wrong 0");
   });
 
   test("of a copy that another holder has made can't be derived from by accident", async () => {

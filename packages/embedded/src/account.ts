@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { execFile } from "node:child_process";
-import { chown, mkdir, readFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { findProgram } from "./process/program.ts";
@@ -44,6 +45,21 @@ async function create(): Promise<void> {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code !== 9 && code !== 1) throw new Error(`the system account ${NAME} could not be made`, { cause: error });
     await delay(100);
+  }
+}
+
+/**
+ * Makes a service's directory. Its account has to pass through all directories above: one that is closed to others (a home
+ * directory, a fresh mkdtemp) is told by name, since the service would only say "permission denied".
+ */
+export async function serviceDirectory(path: string, account: Account | undefined): Promise<void> {
+  await mkdir(path, { recursive: true });
+  await chmod(path, 0o711);
+  if (account === undefined) return;
+  for (let place = path; place !== "/"; place = dirname(place)) {
+    const { mode } = await stat(place);
+    if ((mode & 0o001) === 0)
+      throw new Error(`${place} is closed to the account ${account.name}: chmod o+x it, or keep the data elsewhere`);
   }
 }
 

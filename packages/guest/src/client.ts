@@ -7,7 +7,7 @@ import type { ExecOptions, ExecResult } from "./execution.ts";
 import { FRAME_PAYLOAD_MAX, Frame, Tag } from "./protocol.ts";
 import { getFields, identityFields, pingFields, putFields, quiesceFields } from "./request.ts";
 import type { ExecRequest, GuestIdentity } from "./request.ts";
-import { Fields } from "./tlv.ts";
+import type { Fields } from "./tlv.ts";
 
 const REPLY_MS = 15_000;
 /** Longest silence in a file transfer, in ms; init has the same patience (60 s). */

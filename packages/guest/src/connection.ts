@@ -14,7 +14,7 @@ export type Dial = () => Promise<Duplex>;
 /** One connection: a request out, frames in. Disposing it closes it. */
 export class GuestConnection implements AsyncDisposable {
   readonly #stream: Duplex;
-  readonly #frames: AsyncGenerator<GuestFrame>;
+  readonly #frames: AsyncGenerator<GuestFrame, void>;
   #failure: unknown;
 
   private constructor(stream: Duplex) {
@@ -44,8 +44,9 @@ export class GuestConnection implements AsyncDisposable {
   /** The next frame; undefined when the connection has ended. A failure frame is thrown as a GuestError. */
   async next(deadlineMs?: number): Promise<GuestFrame | undefined> {
     const step = this.#frames.next();
-    const { value } = deadlineMs === undefined ? await step : await this.#within(deadlineMs, step);
-    if (value?.type === Frame.failure) {
+    const { done, value } = deadlineMs === undefined ? await step : await this.#within(deadlineMs, step);
+    if (done) return undefined;
+    if (value.type === Frame.failure) {
       const fields = new Fields(value.payload);
       throw new GuestError(fields.text(Tag.failureCode), fields.text(Tag.message));
     }
@@ -77,9 +78,10 @@ export class GuestConnection implements AsyncDisposable {
     await this.#frames.return(undefined).catch(() => undefined);
   }
 
-  async *#read(): AsyncGenerator<GuestFrame> {
+  async *#read(): AsyncGenerator<GuestFrame, void> {
     const reader = new FrameReader();
     try {
+      // oxlint-disable-next-line typescript/no-unsafe-argument -- a stream without an encoding gives buffers
       for await (const chunk of this.#stream) yield* reader.push(chunk);
     } catch (error) {
       if (error instanceof GuestError) throw error;

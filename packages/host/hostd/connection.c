@@ -202,6 +202,34 @@ static void accept_client(struct source *source, uint32_t events)
         connection_close(c);
 }
 
+void connection_drop_in_child(void)
+{
+    close(listener.fd);
+    for (struct connection *c = connections; c; c = c->next)
+        close(c->source.fd);
+}
+
+// A socket file that nobody listens on is what a killed daemon leaves behind.
+static bool is_stale(const struct sockaddr_un *address)
+{
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool refused = probe >= 0 && connect(probe, (const struct sockaddr *)address, sizeof *address) < 0 &&
+                   errno == ECONNREFUSED;
+
+    if (probe >= 0)
+        close(probe);
+    return refused;
+}
+
+static int bind_private(int fd, const struct sockaddr_un *address)
+{
+    mode_t before = umask(0177);
+    int bound = bind(fd, (const struct sockaddr *)address, sizeof *address);
+
+    umask(before);
+    return bound;
+}
+
 int connection_listen(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -215,9 +243,13 @@ int connection_listen(const char *path)
     listener.ready = accept_client;
     if (listener.fd < 0)
         return -1;
-    mode_t before = umask(0177);
-    int bound = bind(listener.fd, (struct sockaddr *)&address, sizeof address);
-    umask(before);
+    int bound = bind_private(listener.fd, &address);
+    if (bound < 0 && errno == EADDRINUSE) {
+        if (is_stale(&address) && unlink(path) == 0)
+            bound = bind_private(listener.fd, &address);
+        else
+            errno = EADDRINUSE;
+    }
     if (bound < 0 || listen(listener.fd, BACKLOG) < 0)
         return -1;
     strcpy(listening_at, path);

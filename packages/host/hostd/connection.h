@@ -30,6 +30,9 @@ int connection_listen(const char *path);
 void connection_unlisten(void);
 int connection_count(void);
 
+// In a forked worker: lets go of every client, so that none waits for the worker to see its own connection end.
+void connection_drop_in_child(void);
+
 // Queues one line; a client that lets OUTPUT_MAX_BYTES pile up unread is cut off.
 void connection_send(struct connection *connection, const json_t *message);
 void connection_send_line(struct connection *connection, const char *line, size_t bytes);

@@ -5,11 +5,13 @@
 #include "answer.h"
 #include "boot.h"
 #include "connection.h"
+#include "nat.h"
 #include "net.h"
 #include "overlay.h"
 #include "random.h"
 #include "report.h"
 #include "userns.h"
+#include "veth.h"
 #include "watch.h"
 #include "worker.h"
 
@@ -32,6 +34,10 @@ static const struct entry operations[] = {
     {"unwatch", .with_client = watch_stop},
     {"kill", .on_loop = watch_kill},
     {"net.setup", .in_worker = net_setup, .deadline_ms = 10000},
+    {"net.init", .in_worker = nat_init, .deadline_ms = 15000},
+    {"net.fini", .in_worker = nat_fini, .deadline_ms = 15000},
+    {"net.attach", .in_worker = veth_attach, .deadline_ms = 15000},
+    {"net.detach", .in_worker = veth_detach, .deadline_ms = 15000},
     {"random.reseed", .on_loop = random_reseed},
     {"list", .on_loop = report_list},
     {"stat", .on_loop = report_stat},

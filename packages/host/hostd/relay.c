@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES 65536
+#define TURNS 32
+#define LAST_WORDS_MS 30000 // without getting on, once the client has gone
 
 struct direction {
     int from, to;
@@ -53,9 +55,10 @@ static bool give(struct direction *d)
     return true;
 }
 
+// A bounded stretch, so that a stream without end one way does not keep the other waiting.
 static void move(struct direction *d)
 {
-    while (take(d) | give(d))
+    for (int turn = 0; turn < TURNS && (take(d) | give(d)); turn++)
         ;
     if (d->read_ended && !pending(d) && !d->done) {
         shutdown(d->to, SHUT_WR);
@@ -73,6 +76,7 @@ void relay(int client, int inside, const char *early, size_t early_bytes)
 {
     static struct direction in, out; // a process relays once
     const short over = POLLHUP | POLLERR; // of a stream socket: closed by its peer, both ways
+    bool client_gone = false;
 
     in.from = out.to = client;
     in.to = out.from = inside;
@@ -82,15 +86,23 @@ void relay(int client, int inside, const char *early, size_t early_bytes)
         struct pollfd ends[2] = {{.fd = client, .events = wanted(&in, &out)},
                                  {.fd = inside, .events = wanted(&out, &in)}};
 
-        // HUP is reported wanted or not. Where output waits for a slow client, it would make this a busy loop.
+        // HUP is reported wanted or not: where only the other end can bring us on, it would make this a busy loop.
+        if (client_gone && ends[0].events == 0)
+            ends[0].fd = -1;
         if (ends[1].events == 0 && pending(&out))
             ends[1].fd = -1;
-        if (poll(ends, 2, -1) < 0 && errno != EINTR)
+        int ready = poll(ends, 2, client_gone ? LAST_WORDS_MS : -1);
+        if (ready == 0 || (ready < 0 && errno != EINTR))
             break;
         move(&in);
-        if (ends[0].revents & over) // the client has gone: what it sent has been passed on as far as was possible
-            break;
         move(&out);
+        if (ends[0].revents & over) {
+            // Who hangs up on a stream that still speaks has given it up. After its end, what the client has sent is
+            // still delivered, as long as someone inside reads it.
+            if (!out.done)
+                break;
+            client_gone = true;
+        }
         if ((ends[1].revents & over) && out.done)
             break;
     }

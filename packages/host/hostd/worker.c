@@ -182,6 +182,7 @@ int worker_start(struct fail *f, struct connection *client, const json_t *reques
     if (pid == 0) {
         process_begin_child(parent);
         close(ends[0]); // or it would not notice when nobody hears it
+        connection_drop_in_child();
         daemon_fd = ends[1];
         work(request, run);
     }

@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { HostError } from "./errors.ts";
 import { LineBuffer } from "./lines.ts";
 import {
+  attachRequest,
   bootRequest,
   bootResult,
   createdResult,
@@ -13,10 +14,14 @@ import {
   droppedResult,
   emptyResult,
   killResult,
+  linkName,
   listResult,
+  networkResult,
   overlayRequest,
   statResult,
   umountResult,
+  watchKey,
+  type AttachRequest,
   type BootRequest,
   type DaemonLine,
   type OverlayRequest,
@@ -27,6 +32,7 @@ import {
 const ANSWER_DEADLINE_MS = 40_000;
 const UMOUNT_DEADLINE_MS = 70_000;
 const ANSWER_MAX_BYTES = 1 << 20;
+const REQUEST_MAX_BYTES = 65_535;
 const CONNECT_DEADLINE_MS = 5_000;
 
 /** How a watch came to its end: the process died, it was stopped by us, or the daemon's connection was lost. */
@@ -45,8 +51,8 @@ export type HostStat = z.infer<typeof statResult>;
 interface Pending {
   operation: string;
   timer: NodeJS.Timeout;
-  resolve(answer: DaemonLine): void;
-  reject(error: HostError): void;
+  resolve: (answer: DaemonLine) => void;
+  reject: (error: HostError) => void;
 }
 
 /**
@@ -80,7 +86,9 @@ export class HostClient implements AsyncDisposable {
       socket.destroy();
       throw new HostError("connect", "lost", `no collimate-hostd answers at ${socketPath}`, undefined, cause);
     }
-    return new HostClient(socket);
+    const client = new HostClient(socket);
+    await client.stat(); // the daemon waits for a first line only so long
+    return client;
   }
 
   /** Makes the slot's user namespace: ids 0..count-1 inside are base..base+count-1 outside. Repeatable. */
@@ -120,7 +128,7 @@ export class HostClient implements AsyncDisposable {
     // Before the answer: the event may come in the same chunk.
     this.#watches.set(key, settle);
     try {
-      await this.#ask("watch", { key, pid: process.pid, start_time: process.startTime }, emptyResult);
+      await this.#ask("watch", { key: watchKey.parse(key), pid: process.pid, start_time: process.startTime }, emptyResult);
     } catch (error) {
       this.#watches.delete(key);
       throw error;
@@ -141,6 +149,31 @@ export class HostClient implements AsyncDisposable {
   /** In an existing sandbox's network namespace: loopback up with these addresses, non-local bind allowed. Repeatable. */
   async setUpNetwork(process: ProcessRef, addrs: readonly string[]): Promise<void> {
     await this.#ask("net.setup", { pid: process.pid, start_time: process.startTime, addrs }, emptyResult);
+  }
+
+  /**
+   * Loads the host's rules for sandboxes with a network (repeatable; sandboxes that live on keep theirs) and switches
+   * forwarding on for packets that come in by the uplink. Without `uplink`, the default route's device.
+   * Undo it with `finishNetwork` and the answer.
+   */
+  async initNetwork(uplink?: string): Promise<{ uplink: string; forwardingWas: boolean }> {
+    const result = await this.#ask("net.init", uplink === undefined ? {} : { uplink }, networkResult);
+    return { uplink: result.uplink, forwardingWas: result.forwarding_was };
+  }
+
+  async finishNetwork(network: { uplink: string; forwardingWas: boolean }): Promise<void> {
+    await this.#ask("net.fini", { uplink: network.uplink, forwarding: network.forwardingWas }, emptyResult);
+  }
+
+  /** Gives a sandbox its eth0: out to the internet, not to private ranges, other sandboxes or this host. */
+  async attachNetwork(process: ProcessRef, request: AttachRequest): Promise<void> {
+    const fields = attachRequest.parse(request);
+    await this.#ask("net.attach", { pid: process.pid, start_time: process.startTime, ...fields }, emptyResult);
+  }
+
+  /** Repeatable. After the sandbox has ended: forgets its address (the cable went along with it, or goes now). */
+  async detachNetwork(name: string): Promise<void> {
+    await this.#ask("net.detach", { name: linkName.parse(name) }, emptyResult);
   }
 
   /** Makes the kernel's random generator take a new key, and with it every program that draws through the vDSO. */
@@ -189,13 +222,16 @@ export class HostClient implements AsyncDisposable {
   #send(operation: string, fields: Record<string, unknown>, deadlineMs: number): Promise<DaemonLine> {
     if (this.#over) return Promise.reject(new HostError(operation, "lost", this.#over.message));
     const id = this.#nextId++;
+    const line = `${JSON.stringify({ id, op: operation, ...fields })}\n`;
+    if (Buffer.byteLength(line) > REQUEST_MAX_BYTES)
+      return Promise.reject(new HostError(operation, "bad_request", `the request is over ${REQUEST_MAX_BYTES} bytes`));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         // Hanging up makes the daemon undo what it is doing, if it is still able to do anything.
         this.#finish(new HostError(operation, "deadline", `no answer within ${deadlineMs} ms`));
       }, deadlineMs);
       this.#pending.set(id, { operation, timer, resolve, reject });
-      this.#socket.write(`${JSON.stringify({ id, op: operation, ...fields })}\n`);
+      this.#socket.write(line);
     });
   }
 

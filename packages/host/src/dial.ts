@@ -55,7 +55,7 @@ function firstLine(socket: Socket, signal: AbortSignal): Promise<string> {
       outcome();
     };
     const onReadable = () => {
-      for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
+      for (let chunk = nextChunk(socket); chunk !== null; chunk = nextChunk(socket)) {
         read = Buffer.concat([read, chunk]);
         const end = read.indexOf(10);
         if (end === -1 && read.length <= ANSWER_MAX_BYTES) continue;
@@ -68,14 +68,19 @@ function firstLine(socket: Socket, signal: AbortSignal): Promise<string> {
       }
     };
     const onEnd = () => settle(() => reject(new HostError("dial", "lost", "collimate-hostd hung up")));
-    const onError = (cause: Error) =>
-      settle(() => reject(new HostError("dial", "lost", "no collimate-hostd answers", undefined, cause)));
+    const onError = (cause: Error) => settle(() => reject(new HostError("dial", "lost", "no collimate-hostd answers", undefined, cause)));
     const onAbort = () =>
       settle(() => reject(new HostError("dial", "deadline", "no answer in time, or given up", undefined, signal.reason)));
     socket.on("readable", onReadable).on("end", onEnd).on("error", onError);
     signal.addEventListener("abort", onAbort);
     if (signal.aborted) onAbort();
   });
+}
+
+/** A socket without an encoding reads Buffers; Node's types say `any`. */
+function nextChunk(socket: Socket): Buffer | null {
+  const chunk: unknown = socket.read();
+  return Buffer.isBuffer(chunk) ? chunk : null;
 }
 
 function parseJson(text: string): unknown {

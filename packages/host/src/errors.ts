@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /** The daemon's own words (hostd/fail.h), and `lost`: the connection to it has ended. */
-export const hostErrorCodes = [
-  "bad_request",
-  "not_found",
-  "conflict",
-  "gone",
-  "busy",
-  "deadline",
-  "system",
-  "lost",
-] as const;
+export const hostErrorCodes = ["bad_request", "not_found", "conflict", "gone", "busy", "deadline", "system", "lost"] as const;
 export type HostErrorCode = (typeof hostErrorCodes)[number];
 
 /** Why collimate-hostd did not do what it was asked. */

@@ -96,10 +96,11 @@ async function readiness(child: ChildProcess, ended: Hostd["ended"]): Promise<{ 
   const ready = async (): Promise<{ pid: number }> => {
     for (;;) {
       if (!child.stdout) throw new HostError("start", "system", "no standard output");
-      const [chunk]: Buffer[] = await once(child.stdout, "data", { signal: deadline }).catch((cause: unknown) => {
+      const event: unknown[] = await once(child.stdout, "data", { signal: deadline }).catch((cause: unknown) => {
         throw new HostError("start", "deadline", `not ready within ${READY_DEADLINE_MS} ms`, undefined, cause);
       });
-      const [line] = chunk ? lines.push(chunk) : [];
+      const chunk = event[0];
+      const [line] = Buffer.isBuffer(chunk) ? lines.push(chunk) : [];
       if (line !== undefined) return readyLine.parse(JSON.parse(line));
     }
   };

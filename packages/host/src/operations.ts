@@ -7,10 +7,14 @@ import { hostErrorCodes } from "./errors.ts";
  * A process by its pid (host's view) and the clock tick after boot at which it started: field 22 of /proc/PID/stat.
  * Together they never mean another process, whatever becomes of the pid.
  */
-export const processRef = z.object({ pid: z.int().positive(), startTime: z.int().positive() });
-export type ProcessRef = z.infer<typeof processRef>;
+export interface ProcessRef {
+  pid: number;
+  startTime: number;
+}
 
-const absolutePath = z.string().regex(/^\/[^\0]*$/, "must be an absolute path");
+/** What a C string and JSON can both hold. The daemon hangs up on other text, and with it on everything under way. */
+const text = z.string().refine((value) => !value.includes("\0") && value.isWellFormed(), "must be text without NUL");
+const absolutePath = text.refine((value) => value.startsWith("/"), "must be an absolute path");
 const slot = z.int().min(0).max(65519);
 
 /** A directory name below `base`. */
@@ -38,7 +42,10 @@ export const overlayRequest = z.object({
 });
 export type OverlayRequest = z.input<typeof overlayRequest>;
 
-const environment = z.record(z.string().regex(/^[^=\0]+$/), z.string());
+/** Names a watch: any text that tells the agent what it watches. */
+export const watchKey = text.min(1).max(100);
+
+const environment = z.record(text.regex(/^[^=]+$/), text);
 
 export const bootRequest = z.object({
   slot,
@@ -47,23 +54,40 @@ export const bootRequest = z.object({
   /** cgroup.procs files that the first process enters before its cgroup namespace is made. */
   cgroups: z.array(absolutePath).max(16).default([]),
   /** The program (absolute, inside) and its arguments. */
-  argv: z.array(z.string()).min(1).max(256),
+  argv: z.array(text).min(1).max(256),
   env: environment.default({}),
-  hostname: z.string().min(1).max(64).default("sandbox"),
+  hostname: text.min(1).max(64).default("sandbox"),
   /** Addresses for the loopback device, as `10.0.0.2/32`. */
-  addrs: z.array(z.string()).max(8).default([]),
+  addrs: z.array(text).max(8).default([]),
 });
 export type BootRequest = z.input<typeof bootRequest>;
 
-export const failedAnswer = z.object({
+/** 100.64.0.0/10 (RFC 6598): what tells sandboxes apart on the host; no packet with it leaves the host. */
+const outerAddress = z.ipv4().refine((address) => {
+  const [first = 0, second = 0] = address.split(".").map(Number);
+  return first === 100 && second >> 6 === 1;
+}, "must be an address of 100.64.0.0/10");
+
+export const linkName = z.string().regex(/^col\d{1,12}$/, "must be col<number>");
+
+export const attachRequest = z.object({
+  /** The host's end of the cable. Never one that was used before: a dying sandbox holds its name for a while. */
+  name: linkName,
+  /** The sandbox's address on this host; one at a time may have it. */
+  outer: outerAddress,
+  mtu: z.int().min(576).max(65_535).default(1500),
+});
+export type AttachRequest = z.input<typeof attachRequest>;
+
+const failedAnswer = z.object({
   id: z.int(),
   ok: z.literal(false),
   code: z.enum(hostErrorCodes),
   errno: z.string().optional(),
   error: z.string(),
 });
-export const okAnswer = z.looseObject({ id: z.int(), ok: z.literal(true) });
-export const exitEvent = z.object({ event: z.literal("exit"), key: z.string(), pid: z.int() });
+const okAnswer = z.looseObject({ id: z.int(), ok: z.literal(true) });
+const exitEvent = z.object({ event: z.literal("exit"), key: z.string(), pid: z.int() });
 /** Any line that the daemon writes to a control connection. */
 export const daemonLine = z.union([okAnswer, failedAnswer, exitEvent]);
 export type DaemonLine = z.infer<typeof daemonLine>;
@@ -75,6 +99,7 @@ export const bootResult = z
   .object({ pid: z.int().positive(), start_time: z.int().positive() })
   .transform((result): ProcessRef => ({ pid: result.pid, startTime: result.start_time }));
 export const killResult = z.object({ sent: z.boolean() });
+export const networkResult = z.object({ uplink: z.string(), forwarding_was: z.boolean() });
 export const emptyResult = z.object({});
 export const listResult = z.object({
   slots: z.array(z.int()),

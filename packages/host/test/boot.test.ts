@@ -16,8 +16,9 @@ describe("boot", () => {
     await withHost(async (host) => {
       await using sandbox = await booted(host);
       const { pid } = sandbox.process;
-      for (const kind of ["user", "pid", "mnt", "uts", "ipc", "net", "cgroup"])
-        expect(readlinkSync(`/proc/${pid}/ns/${kind}`), kind).not.toBe(readlinkSync(`/proc/self/ns/${kind}`));
+      const kinds = ["user", "pid", "mnt", "uts", "ipc", "net", "cgroup"];
+      const shared = kinds.filter((kind) => readlinkSync(`/proc/${pid}/ns/${kind}`) === readlinkSync(`/proc/self/ns/${kind}`));
+      expect(shared).toEqual([]);
       expect(field(pid, "NSpid")).toBe(`${pid}\t1`);
       expect(readFileSync(`/proc/${pid}/uid_map`, "utf8").trim().split(/\s+/)).toEqual(["0", `${BASE}`, `${COUNT}`]);
       expect(readFileSync(`/proc/${pid}/gid_map`, "utf8").trim().split(/\s+/)).toEqual(["0", `${BASE}`, `${COUNT}`]);
@@ -73,6 +74,29 @@ describe("boot", () => {
     });
   });
 
+  test("keeps its root when ours is unmounted", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      expect(await host.hostd.client.umount(host.root)).toEqual({ wasMounted: true });
+      expect(await sandbox.ask("read /etc/motd")).toBe("from the image\n");
+      expect(await sandbox.ask("write /etc/motd more")).toBe("ok\n");
+    });
+  });
+
+  test("takes text of all kinds, and refuses what no C string can hold without harm to others", async () => {
+    await withHost(async (host) => {
+      const env = { GREETING: 'zwölf "Boxkämpfer"\n\\ \u0001 😀' };
+      await using sandbox = await booted(host, { env });
+      expect(await sandbox.ask("read /proc/1/environ")).toBe(`GREETING=${env.GREETING}\0`);
+      const boot = (odd: string) =>
+        host.hostd.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init", odd], env: { A: odd } });
+      await expect(boot("a\0b")).rejects.toThrow(/without NUL/);
+      await expect(boot("\ud800")).rejects.toThrow(/without NUL/);
+      await expect(boot("x".repeat(70_000))).rejects.toMatchObject({ code: "bad_request" });
+      await host.hostd.client.stat();
+    });
+  });
+
   test("killing PID 1 ends everything inside, and the watch tells", async () => {
     await withHost(async (host) => {
       await using sandbox = await booted(host);
@@ -94,8 +118,8 @@ describe("boot", () => {
     ["a cgroup that is not there", { cgroups: ["/nowhere/cgroup.procs"] }, /cgroup: open of \/nowhere/],
   ])("%s: the reason is told and nothing is left", async (_, overrides, reason) => {
     await withHost(async (host) => {
-      await using _root = await mounted(host);
-      const request = { slot: SLOT, root: host.root, argv: ["/.collimate/init"], ...overrides };
+      await using root = await mounted(host);
+      const request = { slot: SLOT, root: root.path, argv: ["/.collimate/init"], ...overrides };
       await expect(host.hostd.client.boot(request)).rejects.toMatchObject({
         name: "HostError",
         message: expect.stringMatching(reason),
@@ -108,8 +132,8 @@ describe("boot", () => {
     await withHost(async (host) => {
       rmSync(join(host.folder, "guest/proc"), { recursive: true });
       symlinkSync("/etc", join(host.folder, "guest/proc"));
-      await using _root = await mounted(host);
-      const request = host.hostd.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"] });
+      await using root = await mounted(host);
+      const request = host.hostd.client.boot({ slot: SLOT, root: root.path, argv: ["/.collimate/init"] });
       await expect(request).rejects.toThrow(/the root's \/proc must be a directory/);
     });
   });
@@ -119,16 +143,16 @@ describe("boot", () => {
       const path = join(host.folder, "guest/dev/null");
       rmSync(path);
       writeFileSync(path, "");
-      await using _root = await mounted(host);
-      const request = () => host.hostd.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"] });
+      await using root = await mounted(host);
+      const request = () => host.hostd.client.boot({ slot: SLOT, root: root.path, argv: ["/.collimate/init"] });
       await expect(request()).rejects.toThrow(/\/dev\/null inside is not the null device/);
     });
     await withHost(async (host) => {
       const path = join(host.folder, "guest/dev/null");
       rmSync(path);
       execFileSync("mkfifo", [path]);
-      await using _root = await mounted(host);
-      const request = host.hostd.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"] });
+      await using root = await mounted(host);
+      const request = host.hostd.client.boot({ slot: SLOT, root: root.path, argv: ["/.collimate/init"] });
       await expect(request).rejects.toThrow(/\/dev\/null inside is not the null device/);
     });
   });
@@ -136,8 +160,8 @@ describe("boot", () => {
   test("the sandbox lives on when the daemon ends, and a new daemon can watch and kill it", async () => {
     await withHost(async (host) => {
       const { hostd } = host;
-      await using _root = await mounted(host);
-      const process = await hostd.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"] });
+      await using root = await mounted(host);
+      const process = await hostd.client.boot({ slot: SLOT, root: root.path, argv: ["/.collimate/init"] });
       const other = await Hostd.start({ binary: hostdBinary, socket: join(host.folder, "other.sock") });
       const watch = await other.client.watch("stranger", process);
       await other.stop();

@@ -2,12 +2,13 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 
-import { Hostd, HostClient } from "../src/index.ts";
+import { dial, Hostd, HostClient } from "../src/index.ts";
 import { hostdBinary } from "./build-programs.ts";
-import { booted, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
+import { booted, childrenOf, eventually, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
 
 async function sendRaw(socketPath: string, bytes: string | Buffer): Promise<string> {
   const socket = connect(socketPath);
@@ -41,12 +42,22 @@ describe("the control connection", () => {
   test("answers an unknown operation or field by an error and goes on", async () => {
     await withHost(async (host) => {
       const socket = connect(host.hostd.socket);
-      socket.write('{"id":1,"op":"nope"}\n{"id":2,"op":"umount","target":"/x","detahc":true}\n{"id":3,"op":"umount"}\n');
-      socket.end('{"id":4,"op":"umount","target":"relative"}\n');
-      const answers = (await text(socket)).trim().split("\n").map((line) => JSON.parse(line));
-      const byId = Object.fromEntries(answers.map((answer) => [answer.id, answer]));
-      expect(byId[1]).toMatchObject({ ok: false, code: "bad_request", error: 'there is no operation "nope"' });
-      expect(answers.every((answer) => answer.ok === false)).toBe(true);
+      const answers = createInterface({ input: socket })[Symbol.asyncIterator]();
+      const ask = async (request: object) => {
+        socket.write(`${JSON.stringify(request)}\n`);
+        const { value } = await answers.next();
+        return JSON.parse(value ?? "null");
+      };
+      const bad = { ok: false, code: "bad_request" };
+      expect(await ask({ id: 1, op: "nope" })).toEqual({ ...bad, id: 1, error: 'there is no operation "nope"' });
+      expect(await ask({ id: 2, op: 7 })).toEqual({ ...bad, id: 2, error: 'there is no operation ""' });
+      expect(await ask({ id: 3, op: "umount" })).toEqual({ ...bad, id: 3, error: 'field "target" is missing' });
+      const misspelt = { id: 4, op: "umount", target: "/x", detahc: true };
+      expect(await ask(misspelt)).toEqual({ ...bad, id: 4, error: 'field "detahc" is not part of this operation' });
+      const relative = { id: 5, op: "umount", target: "x" };
+      expect(await ask(relative)).toEqual({ ...bad, id: 5, error: 'field "target" must be an absolute path' });
+      expect(await ask({ id: 6, op: "stat" })).toMatchObject({ id: 6, ok: true, connections: 2 });
+      socket.destroy();
     });
   });
 
@@ -58,7 +69,7 @@ describe("the control connection", () => {
         socket.on("error", () => {});
         socket.write(line.slice(0, length), () => socket.destroy());
       }
-      await vi.waitFor(async () => expect((await host.hostd.client.stat()).connections).toBe(1));
+      await eventually(async () => expect((await host.hostd.client.stat()).connections).toBe(1));
     });
   });
 
@@ -115,23 +126,69 @@ describe("the daemon", () => {
     });
   });
 
+  test("a client that hangs up while boots are under way leaves only those that were answered", async () => {
+    await withHost(async (host) => {
+      await using root = await mounted(host);
+      const other = await HostClient.connect(host.hostd.socket);
+      const request = { slot: SLOT, root: root.path, argv: ["/.collimate/init"] };
+      const boots = Array.from({ length: 30 }, () => other.boot(request));
+      const settled = Promise.allSettled(boots);
+      await Promise.race(boots);
+      other.close();
+      const answered = (await settled).flatMap((boot) => (boot.status === "fulfilled" ? [boot.value] : []));
+      expect(answered.length).toBeGreaterThan(0);
+      expect(answered.length).toBeLessThan(30);
+      await eventually(async () => expect((await host.hostd.client.stat()).workers).toBe(0));
+      // Answers that were on their way when the client hung up cannot be told from read ones: a few may live.
+      expect(sandboxProcesses()).toEqual(expect.arrayContaining(answered.map(({ pid }) => pid)));
+      for (const pid of sandboxProcesses()) process.kill(pid, "SIGKILL");
+    });
+  });
+
   test("ended in the middle of a boot, leaves no half-made sandbox", async () => {
     await withHost(async (host) => {
-      await using _root = await mounted(host);
+      await using root = await mounted(host);
       const second = await Hostd.start({
         binary: hostdBinary,
         socket: join(host.folder, "second.sock"),
         launcher: ["nsenter", "-t", `${host.hostd.pid}`, "-m"],
       });
       await second.client.createUserns(SLOT, 0x10000 * 40_000);
-      const boots = Array.from({ length: 20 }, () =>
-        second.client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"] }),
-      );
+      const boots = Array.from({ length: 20 }, () => second.client.boot({ slot: SLOT, root: root.path, argv: ["/.collimate/init"] }));
       const settled = Promise.allSettled(boots);
       second.client.close(); // a client that is gone: answer or kill
       expect((await settled).every(({ status }) => status === "rejected")).toBe(true);
       await second.stop();
-      await vi.waitFor(() => expect(sandboxProcesses()).toEqual([]));
+      await eventually(() => expect(sandboxProcesses()).toEqual([]));
+    });
+  });
+
+  test("takes the place of a daemon that was killed, not of one that lives", async () => {
+    await withHost(async (host) => {
+      const socket = join(host.folder, "second.sock");
+      const killed = await Hostd.start({ binary: hostdBinary, socket });
+      process.kill(killed.pid, "SIGKILL");
+      await killed.ended;
+      expect(existsSync(socket)).toBe(true);
+      await using second = await Hostd.start({ binary: hostdBinary, socket });
+      await expect(Hostd.start({ binary: hostdBinary, socket })).rejects.toThrow(/Address already in use/);
+      expect(await second.client.stat()).toMatchObject({ pid: second.pid });
+    });
+  });
+
+  test("killed, takes its relays along, and clients see the end", async () => {
+    await withHost(async (host) => {
+      await using sandbox = await booted(host);
+      const second = await Hostd.start({ binary: hostdBinary, socket: join(host.folder, "second.sock") });
+      const stream = await dial(second.socket, sandbox.process, { abstract: "test-init" });
+      stream.write("stuck\n");
+      const [relay = 0] = childrenOf(second.pid);
+      expect(relay).toBeGreaterThan(0);
+      process.kill(second.pid, "SIGKILL");
+      await Promise.allSettled([text(stream)]); // settles: by an end or by a reset
+      stream.destroy();
+      expect((await second.client.closed)?.code).toBe("lost");
+      await eventually(() => expect(existsSync(`/proc/${relay}/exe`)).toBe(false));
     });
   });
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, copyFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +21,11 @@ export interface TestHost {
   readonly folder: string;
   readonly root: string;
   mountsOf(pid: number): string[];
+}
+
+/** Tries until it holds. Generous, for machines that are busy with other things. */
+export function eventually<T>(attempt: () => T | Promise<T>): Promise<T> {
+  return vi.waitFor(attempt, { timeout: 10_000, interval: 10 });
 }
 
 /** Mount points in a process's namespace that a test could have made; others on this machine come and go. */
@@ -51,7 +57,7 @@ export function sandboxProcesses(base = BASE): number[] {
  */
 export async function withHost(
   run: (host: TestHost) => Promise<void>,
-  options: { arguments?: string[] } = {},
+  options: { arguments?: string[]; launcher?: string[] } = {},
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "collimate-host-test-"));
   try {
@@ -59,17 +65,17 @@ export async function withHost(
     await using hostd = await Hostd.start({
       binary: hostdBinary,
       socket,
-      launcher: privateMounts,
+      launcher: options.launcher ?? privateMounts,
       arguments: options.arguments ?? [],
     });
     makeLayers(folder);
     await run({ hostd, folder, root: join(folder, "root"), mountsOf: mountPoints });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(sandboxProcesses()).toEqual([]);
       expect(mountPoints(hostd.pid)).toEqual([]);
       expect(childrenOf(hostd.pid)).toEqual([]);
       expect(await hostd.client.stat()).toMatchObject({ workers: 0, dials: 0, watches: 0 });
-    }, 5_000);
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -112,11 +118,12 @@ export const overlayOf = (host: TestHost) => ({
 export async function mounted(
   host: TestHost,
   overrides: Partial<ReturnType<typeof overlayOf>> & { index?: boolean; nfsExport?: boolean } = {},
-): Promise<AsyncDisposable> {
+): Promise<AsyncDisposable & { path: string }> {
   const { client } = host.hostd;
   await client.createUserns(SLOT, BASE, COUNT);
   await client.mountOverlay({ ...overlayOf(host), ...overrides });
   return {
+    path: host.root,
     async [Symbol.asyncDispose]() {
       await client.umount(host.root);
       await client.dropUserns(SLOT);
@@ -129,10 +136,16 @@ export interface TestSandbox extends AsyncDisposable {
   /** One command of test-init, its whole answer. */
   ask(command: string): Promise<string>;
   dial(target?: DialTarget): ReturnType<typeof dial>;
+  /** Closes the connection that the fixture itself keeps. */
+  hangUp(): Promise<void>;
 }
 
-export async function booted(host: TestHost, overrides: Partial<BootRequest> = {}): Promise<TestSandbox> {
-  const root = await mounted(host);
+export async function booted(
+  host: TestHost,
+  overrides: Partial<BootRequest> = {},
+  overlay: Parameters<typeof mounted>[1] = {},
+): Promise<TestSandbox> {
+  const root = await mounted(host, overlay);
   const { client, socket } = host.hostd;
   try {
     const process = await client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"], ...overrides });
@@ -141,6 +154,11 @@ export async function booted(host: TestHost, overrides: Partial<BootRequest> = {
       process,
       dial: (target = { abstract: "test-init" }) => dial(socket, process, target),
       ask: async (command) => ask(await dial(socket, process, { abstract: "test-init" }), command),
+      async hangUp() {
+        inside.end();
+        inside.resume();
+        if (!inside.closed) await once(inside, "close");
+      },
       async [Symbol.asyncDispose]() {
         inside.destroy();
         const watch = await client.watch("dispose", process).catch(() => undefined);
@@ -157,10 +175,10 @@ export async function booted(host: TestHost, overrides: Partial<BootRequest> = {
 
 /** boot() answers when the program runs, which is before it listens. */
 async function untilListening(socket: string, process: ProcessRef) {
-  return vi.waitFor(() => dial(socket, process, { abstract: "test-init" }), { timeout: 5_000, interval: 5 });
+  return eventually(() => dial(socket, process, { abstract: "test-init" }));
 }
 
 export async function ask(stream: Awaited<ReturnType<typeof dial>>, command: string): Promise<string> {
-  stream.write(`${command}\n`);
+  stream.end(`${command}\n`);
   return text(stream);
 }

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { BASE, booted, COUNT, mounted, overlayOf, SLOT, withHost, type TestHost } from "./host-fixture.ts";
 
 /** How the agent's side sees a file of the mounted root: through the daemon's mount namespace. */
-const seen = (host: TestHost, path: string) => `/proc/${host.hostd.pid}/root${join(host.root, path)}`;
+const seen = (host: TestHost, path: string, root = host.root) => `/proc/${host.hostd.pid}/root${join(root, path)}`;
 
 describe.each([
   ["this kernel's way", []],
@@ -41,21 +41,21 @@ describe.each([
 
   test("stacks many layers, the first on top", async () => {
     await withHost(async (host) => {
-      const layers = Array.from({ length: 120 }, (_, index) => join(host.folder, `snapshot-${index}`));
+      const layers = [...Array(120).keys()].map((index) => join(host.folder, `snapshot-${index}`));
       for (const [index, layer] of layers.entries()) {
         mkdirSync(layer);
         writeFileSync(join(layer, "top"), `${index}`);
         writeFileSync(join(layer, `only-${index}`), `${index}`);
       }
-      await using _root = await mounted(host, { lower: [...layers, ...overlayOf(host).lower] });
-      expect(readFileSync(seen(host, "top"), "utf8")).toBe("0");
-      expect(readFileSync(seen(host, "only-119"), "utf8")).toBe("119");
+      await using root = await mounted(host, { lower: [...layers, ...overlayOf(host).lower] });
+      expect(readFileSync(seen(host, "top", root.path), "utf8")).toBe("0");
+      expect(readFileSync(seen(host, "only-119", root.path), "utf8")).toBe("119");
     }, options);
   });
 
   test("gives file handles when asked to, for two sandboxes on the same layers at once", async () => {
     await withHost(async (host) => {
-      await using _first = await mounted(host, { index: true, nfsExport: true });
+      await using first = await mounted(host, { index: true, nfsExport: true });
       for (const path of ["second", "second/upper", "second/work", "root2"]) mkdirSync(join(host.folder, path));
       const target = join(host.folder, "root2");
       await host.hostd.client.createUserns(SLOT + 1, BASE + COUNT, COUNT);
@@ -69,7 +69,7 @@ describe.each([
       });
       const mounts = readFileSync(`/proc/${host.hostd.pid}/mountinfo`, "utf8").split("\n");
       const ours = mounts.filter((line) => line.includes(" overlay ") && line.includes(host.folder));
-      expect(ours).toHaveLength(2);
+      expect(ours.map((line) => line.split(" ")[4])).toEqual([first.path, target]);
       for (const line of ours) expect(line).toMatch(/nfs_export=on/);
       expect(statSync(`/proc/${host.hostd.pid}/root${target}/etc/motd`).uid).toBe(BASE + COUNT);
       await host.hostd.client.umount(target);
@@ -81,9 +81,9 @@ describe.each([
 describe("overlay.mount", () => {
   test("is private: it does not show up in the namespace the daemon was started from", async () => {
     await withHost(async (host) => {
-      await using _root = await mounted(host);
-      expect(host.mountsOf(host.hostd.pid)).toContain(host.root);
-      expect(host.mountsOf(process.pid)).not.toContain(host.root);
+      await using root = await mounted(host);
+      expect(host.mountsOf(host.hostd.pid)).toContain(root.path);
+      expect(host.mountsOf(process.pid)).not.toContain(root.path);
       const line = readFileSync(`/proc/${host.hostd.pid}/mountinfo`, "utf8")
         .split("\n")
         .find((mount) => mount.includes(` ${host.root} `));
@@ -140,9 +140,9 @@ describe("overlay.mount", () => {
 
   test("umount can be repeated", async () => {
     await withHost(async (host) => {
-      await using _root = await mounted(host);
-      expect(await host.hostd.client.umount(host.root)).toEqual({ wasMounted: true });
-      expect(await host.hostd.client.umount(host.root)).toEqual({ wasMounted: false });
+      await using root = await mounted(host);
+      expect(await host.hostd.client.umount(root.path)).toEqual({ wasMounted: true });
+      expect(await host.hostd.client.umount(root.path)).toEqual({ wasMounted: false });
       expect(await host.hostd.client.umount("/nowhere/at/all")).toEqual({ wasMounted: false });
     });
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PID 1 for tests: answers one command a connection on the abstract socket "test-init" and on TCP 127.0.0.1:7007.
-//   read PATH | stat PATH | write PATH TEXT | fds | peer | mknod PATH | daemon | echo | close-then-drain
+//   read PATH | stat PATH | write PATH TEXT | fds | peer | mknod PATH | daemon | inotify PATH | echo | close-then-drain
+//   | stuck
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -88,6 +90,29 @@ static void list_fds(int client)
     }
 }
 
+// Stays behind and appends what it sees happen to PATH to /seen.
+static void keep_inotify(int client, const char *path)
+{
+    int fd = inotify_init1(IN_CLOEXEC);
+
+    if (fd < 0 || inotify_add_watch(fd, path, IN_MODIFY) < 0) {
+        say_errno(client, "inotify");
+    } else if (fork() == 0) {
+        char event[4096];
+
+        setsid();
+        close(client);
+        while (read(fd, event, sizeof event) > 0) {
+            int seen = open("/seen", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+            if (write(seen, "modified\n", 9) < 0)
+                exit(1);
+            close(seen);
+        }
+    } else {
+        say(client, "ok\n");
+    }
+}
+
 static void serve(int client)
 {
     char line[4096];
@@ -122,6 +147,8 @@ static void serve(int client)
                 pause();
         }
         say(client, "ok\n");
+    } else if (strncmp(line, "inotify ", 8) == 0) {
+        keep_inotify(client, line + 8);
     } else if (strcmp(line, "echo") == 0) {
         copy(client, client, SIZE_MAX);
         say(client, "end of input\n");

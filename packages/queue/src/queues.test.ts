@@ -36,10 +36,25 @@ class Inbox<T> {
   }
 }
 
-const suspend = (operationId: string, attempt = 0): NodeJob => ({ kind: "suspend", operationId, tenantId: "ten_1", attempt, sandboxId: "sb_1", snapshotId: "snp_1" });
+const suspend = (operationId: string, attempt = 0): NodeJob => ({
+  kind: "suspend",
+  operationId,
+  tenantId: "ten_1",
+  attempt,
+  sandboxId: "sb_1",
+  snapshotId: "snp_1",
+});
 const activity = (at: number): NodeReport => ({ kind: "activity", nodeId: "node_1", at, execs: [] });
 const heartbeat = (at: number): NodeReport => ({
-  kind: "heartbeat", nodeId: "node_1", at, bootId: "b", startId: "s", url: "http://x", draining: false, snapshots: [], sandboxes: [],
+  kind: "heartbeat",
+  nodeId: "node_1",
+  at,
+  bootId: "b",
+  startId: "s",
+  url: "http://x",
+  draining: false,
+  snapshots: [],
+  sandboxes: [],
   room: { memoryTotalMib: 1, memoryFreeMib: 1, slotsTotal: 1, slotsFree: 1, vcpus: 1, diskFreeMib: 1 },
   facts: { kernel: "6.1", criu: "4.2", arch: "x64", cgroup: "v2", cpuFeaturesHash: "0" },
 });
@@ -84,17 +99,33 @@ describe("jobs", () => {
     expect(await queue.state("op_1", 0)).toBe("ended");
   });
 
+  it("can be repeated after their end", async () => {
+    await using queues = open();
+    const queue = queues.nodeQueue("node_1");
+    const inbox = new Inbox<NodeJob>();
+    await queue.add(suspend("op_1"));
+    const worker = queues.nodeWorker("node_1", inbox.put);
+    await inbox.reach(1);
+    await worker.close();
+    await queue.repeat(suspend("op_1"));
+    expect(await queue.state("op_1", 0)).toBe("pending");
+  });
+
   it("that do not parse become a dead letter, and the worker goes on", async () => {
     const letters = new Inbox<DeadLetter>();
     const prefix = newId("request");
-    await using queues = open({ prefix, onDeadLetter: letters.put });
+    await using queues = open({ prefix, onDeadLetter: (letter) => void letters.put(letter) });
     const inbox = new Inbox<PlacementJob>();
     const raw = new Queue("placement", { connection: redis, prefix });
     await raw.add("place", { operationId: "../../etc" });
     await queues.enqueuePlacement({ operationId: "op_good" });
     queues.placementWorker(inbox.put);
     expect(await inbox.reach(1)).toEqual([{ operationId: "op_good" }]);
-    expect((await letters.reach(1))[0]).toMatchObject({ queue: "placement", reason: expect.stringContaining("operationId"), data: expect.stringContaining("etc") });
+    expect((await letters.reach(1))[0]).toMatchObject({
+      queue: "placement",
+      reason: expect.stringContaining("operationId"),
+      data: expect.stringContaining("etc"),
+    });
     await raw.close();
   });
 
@@ -114,13 +145,16 @@ describe("jobs", () => {
     expect(await tries.reach(3)).toEqual([1, 2, 3]);
   });
 
-  it("of the heartbeats of one node, at most one waits", async () => {
+  it("of the heartbeats of one node, only the latest waits", async () => {
     await using queues = open();
     for (const at of [1, 2, 3]) await queues.report(heartbeat(at));
     await queues.report(activity(9));
     const inbox = new Inbox<NodeReport>();
     queues.reportWorker(inbox.put);
-    expect((await inbox.reach(2)).map((report) => report.kind)).toEqual(["heartbeat", "activity"]);
+    expect((await inbox.reach(2)).map((report) => [report.kind, report.at])).toEqual([
+      ["heartbeat", 3],
+      ["activity", 9],
+    ]);
   });
 
   it("flow again after Redis lost everything", async () => {
@@ -186,6 +220,6 @@ describe("waiting for an operation", () => {
     await using queues = open();
     const id = newId("operation");
     await queues.waitForOperation(id, { timeoutMs: 1, poll: never });
-    while ((await redis.pubsub("NUMSUB", operationChannel(id)))[1] !== 0) await redis.ping();
+    await expect.poll(async () => (await redis.pubsub("NUMSUB", operationChannel(id)))[1], { interval: 1, timeout: 20_000 }).toBe(0);
   });
 });

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The queues of the platform, typed by contracts. Nothing else knows BullMQ or Redis. */
 import {
-  type NodeJob, nodeJobSchema, type NodeReport, nodeReportSchema, type OperationEnd, type PlacementJob, placementJobSchema, QUEUES,
+  type NodeJob,
+  nodeJobSchema,
+  type NodeReport,
+  nodeReportSchema,
+  type OperationEnd,
+  type PlacementJob,
+  placementJobSchema,
+  QUEUES,
 } from "@collimate/contracts";
-import { type JobsOptions, Queue } from "bullmq";
+import { type Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { OperationEnds, type WaitOptions } from "./operation-ends.ts";
 import { connectRedis } from "./redis.ts";
@@ -25,14 +32,26 @@ export interface NodeQueue {
   /** Adds the job under `<operation id>-<attempt>`; the same again changes nothing. */
   add(job: NodeJob): Promise<void>;
   state(operationId: string, attempt: number): Promise<NodeJobState>;
+  /** Adds a job that has ended once more: its outcome was lost, and the agent answers repeats from its journal. */
+  repeat(job: NodeJob): Promise<void>;
 }
 
 /** Tried again for a good hour, so that an outage of the database loses nothing. */
-const DURABLE: JobsOptions = { attempts: 300, backoff: { type: "custom" }, removeOnComplete: true, removeOnFail: { age: 86_400, count: 1_000 } };
+const DURABLE: JobsOptions = {
+  attempts: 300,
+  backoff: { type: "custom" },
+  removeOnComplete: true,
+  removeOnFail: { age: 86_400, count: 1_000 },
+};
 /** A wake-up: what it points at is in Postgres and is looked for again by the sweep. */
 const WAKE_UP: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true };
 /** The agent reports failures itself, so an attempt that throws is a fault of the agent. */
-const NODE_JOB: JobsOptions = { attempts: 3, backoff: { type: "custom" }, removeOnComplete: { age: 3_600, count: 2_000 }, removeOnFail: { age: 3_600, count: 500 } };
+const NODE_JOB: JobsOptions = {
+  attempts: 3,
+  backoff: { type: "custom" },
+  removeOnComplete: { age: 3_600, count: 2_000 },
+  removeOnFail: { age: 3_600, count: 500 },
+};
 
 export class Queues implements AsyncDisposable {
   readonly #producer: Redis;
@@ -63,10 +82,15 @@ export class Queues implements AsyncDisposable {
   /** scheduler -> agent */
   nodeQueue(nodeId: string): NodeQueue {
     const queue = this.#queue(QUEUES.node(nodeId));
+    const add = async (job: NodeJob) => {
+      const data = nodeJobSchema.parse(job);
+      await queue.add(data.kind, data, { ...NODE_JOB, jobId: nodeJobId(data.operationId, data.attempt) });
+    };
     return {
-      add: async (job) => {
-        const data = nodeJobSchema.parse(job);
-        await queue.add(data.kind, data, { ...NODE_JOB, jobId: nodeJobId(data.operationId, data.attempt) });
+      add,
+      repeat: async (job) => {
+        await queue.remove(nodeJobId(job.operationId, job.attempt));
+        await add(job);
       },
       state: async (operationId, attempt) => {
         const state = await queue.getJobState(nodeJobId(operationId, attempt));
@@ -77,11 +101,18 @@ export class Queues implements AsyncDisposable {
     };
   }
 
-  /** agent -> scheduler. Of the heartbeats of a node at most one waits, however long nobody takes it. */
+  /** agent -> scheduler. Of the heartbeats of a node at most one waits, the latest, however long nobody takes it. */
   async report(report: NodeReport): Promise<void> {
     const data = nodeReportSchema.parse(report);
-    const options = data.kind === "heartbeat" ? { ...WAKE_UP, jobId: `heartbeat-${data.nodeId}` } : DURABLE;
-    await this.#queue(QUEUES.reports).add(data.kind, data, options);
+    const queue = this.#queue(QUEUES.reports);
+    if (data.kind !== "heartbeat") return void (await queue.add(data.kind, data, DURABLE));
+    // Two places: while one heartbeat is worked on, the next has where to wait.
+    for (const place of [0, 1]) {
+      const jobId = `heartbeat-${data.nodeId}-${place}`;
+      const there = await queue.getJob(jobId);
+      if (!there) return void (await queue.add(data.kind, data, { ...WAKE_UP, jobId }));
+      if (await replaceWaiting(there, data)) return;
+    }
   }
 
   placementWorker(handler: JobHandler<PlacementJob>, options?: WorkerOptions): JobWorker {
@@ -139,7 +170,13 @@ export class Queues implements AsyncDisposable {
 
   #start(queue: string, start: (setup: Parameters<typeof startWorker>[0]) => JobWorker): JobWorker {
     if (this.#closing) throw new Error("the queues are closed");
-    const worker = start({ queue, prefix: this.#prefix, connection: this.#workers, onError: this.#onError, onDeadLetter: this.#onDeadLetter });
+    const worker = start({
+      queue,
+      prefix: this.#prefix,
+      connection: this.#workers,
+      onError: this.#onError,
+      onDeadLetter: this.#onDeadLetter,
+    });
     const tracked: JobWorker = {
       close: async () => {
         await worker.close();
@@ -154,6 +191,16 @@ export class Queues implements AsyncDisposable {
 
 export function openQueues(url: string, options?: QueuesOptions): Queues {
   return new Queues(url, options);
+}
+
+/** False when a worker has it already, or had it: then it may have been taken with what it said before. */
+async function replaceWaiting(job: Job, data: NodeReport): Promise<boolean> {
+  try {
+    await job.updateData(data);
+    return await job.isWaiting();
+  } catch {
+    return false; // it is gone
+  }
 }
 
 function nodeJobId(operationId: string, attempt: number): string {

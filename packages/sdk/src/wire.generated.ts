@@ -32,7 +32,8 @@ export type ErrorCode =
   | "at_capacity"
   | "draining"
   | "session_bringup_failed"
-  | "operation_timeout";
+  | "operation_timeout"
+  | "not_implemented";
 
 export type CreateTemplate = {
   name: string;

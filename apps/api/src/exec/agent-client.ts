@@ -29,8 +29,13 @@ export interface ExecSink {
 export class AgentClient {
   readonly #tokens: AgentTokens;
   readonly #connections = new Agent({
-    connections: CONNECTIONS, pipelining: 1, connect: { timeout: CONNECT_MS }, keepAliveTimeout: IDLE_MS, keepAliveMaxTimeout: IDLE_MS,
-    headersTimeout: AGENT_SILENCE_MAX_MS, bodyTimeout: AGENT_SILENCE_MAX_MS,
+    connections: CONNECTIONS,
+    pipelining: 1,
+    connect: { timeout: CONNECT_MS },
+    keepAliveTimeout: IDLE_MS,
+    keepAliveMaxTimeout: IDLE_MS,
+    headersTimeout: AGENT_SILENCE_MAX_MS,
+    bodyTimeout: AGENT_SILENCE_MAX_MS,
   });
 
   constructor(secret: string) {
@@ -46,7 +51,11 @@ export class AgentClient {
     } catch (error) {
       response.body.destroy();
       if (error instanceof CollimateError) throw error;
-      throw new CollimateError("upstream_error", `the answer of node ${target.nodeId} broke off; whether the command ended is not known (${reason(error)})`, { cause: error });
+      throw new CollimateError(
+        "upstream_error",
+        `the answer of node ${target.nodeId} broke off; whether the command ended is not known (${reason(error)})`,
+        { cause: error },
+      );
     }
   }
 
@@ -54,8 +63,12 @@ export class AgentClient {
     const token = await this.#tokens.for({ sub: target.sandboxId, tenant: target.tenantId, op: "exec" });
     try {
       return await this.#connections.request({
-        origin: new URL(target.nodeUrl).origin, path: `/internal/sandboxes/${target.sandboxId}/exec`, method: "POST", signal,
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(body),
+        origin: new URL(target.nodeUrl).origin,
+        path: `/internal/sandboxes/${target.sandboxId}/exec`,
+        method: "POST",
+        signal,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify(body),
       });
     } catch (error) {
       const certain = isNotConnected(error) ? "nothing was run" : "whether something was run is not known";
@@ -73,11 +86,19 @@ async function readExit(stream: AsyncIterable<Buffer>, sink: ExecSink): Promise<
   for await (const line of readLines(stream)) {
     if (exit) throw new Error("something came after the end");
     switch (line.t) {
-      case "o": sink.stdout(Buffer.from(line.d, "base64")); break;
-      case "e": sink.stderr(Buffer.from(line.d, "base64")); break;
-      case "k": break;
-      case "x": exit = line; break;
-      case "err": throw CollimateError.fromFailure(line.failure);
+      case "o":
+        sink.stdout(Buffer.from(line.d, "base64"));
+        break;
+      case "e":
+        sink.stderr(Buffer.from(line.d, "base64"));
+        break;
+      case "k":
+        break;
+      case "x":
+        exit = line;
+        break;
+      case "err":
+        throw CollimateError.fromFailure(line.failure);
     }
   }
   if (!exit) throw new Error("the stream ended without a result");

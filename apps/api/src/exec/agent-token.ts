@@ -22,7 +22,11 @@ export class AgentTokens {
     if (known && known.until > Date.now()) return known.token;
     if (this.#made.size >= ENTRIES) this.#made.clear();
     const token = new SignJWT({ tenant: claims.tenant, op: claims.op })
-      .setProtectedHeader({ alg: "HS256" }).setSubject(claims.sub).setIssuedAt().setExpirationTime(`${LIFE_S}s`).sign(this.#secret);
+      .setProtectedHeader({ alg: "HS256" })
+      .setSubject(claims.sub)
+      .setIssuedAt()
+      .setExpirationTime(`${LIFE_S}s`)
+      .sign(this.#secret);
     this.#made.set(key, { until: Date.now() + REUSE_MS, token });
     return token;
   }

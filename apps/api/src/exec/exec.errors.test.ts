@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { apiForFile, sandboxOf } from "../../test/api-under-test.ts";
-import type { Ask } from "../../test/api-under-test.ts";
-import { send } from "../../test/exec-peer.ts";
+import { apiForFile, sandboxOf } from "../../tests/api-under-test.ts";
+import type { Ask } from "../../tests/api-under-test.ts";
+import { send } from "../../tests/exec-peer.ts";
 
 const t = apiForFile({ execBufferBytes: 1_000_000 });
 let ask: Ask;
@@ -27,11 +27,17 @@ describe("400", () => {
     expect(await exec(body)).toMatchObject({ status: 400, body: { code: "bad_request", message: expect.stringMatching(message) } });
   });
   it("has a code of its own for a bad seed", async () => {
-    expect(await exec({ command: "x", seed: "abc" })).toMatchObject({ status: 400, body: { code: "invalid_seed", error_code: "invalid_seed" } });
+    expect(await exec({ command: "x", seed: "abc" })).toMatchObject({
+      status: 400,
+      body: { code: "invalid_seed", error_code: "invalid_seed" },
+    });
   });
   it("asks for a template in the one-shot exec", async () => {
     expect(await ask("POST", "/v1/exec", { command: "x" })).toMatchObject({ status: 400, body: { code: "template_id_required" } });
-    expect(await ask("POST", "/v1/exec", { command: "x", template_id: "none" })).toMatchObject({ status: 404, body: { error_code: "no_template" } });
+    expect(await ask("POST", "/v1/exec", { command: "x", template_id: "none" })).toMatchObject({
+      status: 404,
+      body: { error_code: "no_template" },
+    });
   });
 });
 
@@ -44,7 +50,10 @@ describe("404 and 410", () => {
   it("a sandbox that ended by itself says why", async () => {
     const own = await sandboxOf(ask);
     await t().database.client.sandbox.update({ where: { id: own.sandbox }, data: { state: "failed", error: "its memory ran out" } });
-    expect(await exec({ command: "x" }, own.sandbox)).toMatchObject({ status: 410, body: { code: "session_gone", message: expect.stringContaining("its memory ran out") } });
+    expect(await exec({ command: "x" }, own.sandbox)).toMatchObject({
+      status: 410,
+      body: { code: "session_gone", message: expect.stringContaining("its memory ran out") },
+    });
   });
   it("a sandbox that its node does not know is gone", async () => {
     const own = await sandboxOf(ask);
@@ -59,7 +68,10 @@ describe("502 and 503", () => {
       send(response, { t: "o", d: "YQ==" });
       response.end();
     };
-    expect(await exec({ command: "x" })).toMatchObject({ status: 502, body: { code: "upstream_error", retryable: true, message: expect.stringContaining("not known") } });
+    expect(await exec({ command: "x" })).toMatchObject({
+      status: 502,
+      body: { code: "upstream_error", retryable: true, message: expect.stringContaining("not known") },
+    });
   });
   it("a failure that the agent tells keeps its code", async () => {
     t().peer.script = (_request, response) => {
@@ -71,10 +83,25 @@ describe("502 and 503", () => {
   it("a node that cannot be reached: nothing was run", async () => {
     const own = await sandboxOf(ask);
     await t().database.client.node.create({
-      data: { id: "node_dead", url: "http://127.0.0.1:1", bootId: "b", startId: "s", memoryTotalMib: 1, memoryFreeMib: 1, slotsTotal: 1, slotsFree: 1, vcpus: 1, facts: {}, heartbeatAt: new Date() },
+      data: {
+        id: "node_dead",
+        url: "http://127.0.0.1:1",
+        bootId: "b",
+        startId: "s",
+        memoryTotalMib: 1,
+        memoryFreeMib: 1,
+        slotsTotal: 1,
+        slotsFree: 1,
+        vcpus: 1,
+        facts: {},
+        heartbeatAt: new Date(),
+      },
     });
     await t().database.client.sandbox.update({ where: { id: own.sandbox }, data: { nodeId: "node_dead" } });
-    expect(await exec({ command: "x" }, own.sandbox)).toMatchObject({ status: 502, body: { code: "upstream_error", message: expect.stringContaining("nothing was run") } });
+    expect(await exec({ command: "x" }, own.sandbox)).toMatchObject({
+      status: 502,
+      body: { code: "upstream_error", message: expect.stringContaining("nothing was run") },
+    });
   });
   it("with too much output held already, a new exec is refused before it runs", async () => {
     const finish = Promise.withResolvers<void>();

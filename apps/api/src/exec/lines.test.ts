@@ -16,7 +16,8 @@ const read = (...parts: (string | Buffer)[]) => collect(readLines(chunks(...part
 describe("lines of a stream", () => {
   it("are whole however they were cut", async () => {
     const text = '{"t":"o","d":"YQ=="}\n\n{"t":"k"}\n';
-    for (let at = 0; at <= text.length; at++) expect(await read(text.slice(0, at), text.slice(at))).toEqual([{ t: "o", d: "YQ==" }, { t: "k" }]);
+    for (let at = 0; at <= text.length; at++)
+      expect(await read(text.slice(0, at), text.slice(at))).toEqual([{ t: "o", d: "YQ==" }, { t: "k" }]);
   });
   it.each([
     ["that are no JSON", "what\n", /not JSON: what/],

@@ -16,7 +16,8 @@ export class NodeAddresses {
     const known = this.#known.get(nodeId);
     if (known && known.until > Date.now()) return known.url;
     const node = await this.#db.node.findUnique({ where: { id: nodeId }, select: { url: true, state: true } });
-    if (!node || node.state === "lost") throw new CollimateError("upstream_error", `node ${nodeId}, where the sandbox lives, does not answer; nothing was run`);
+    if (!node || node.state === "lost")
+      throw new CollimateError("upstream_error", `node ${nodeId}, where the sandbox lives, does not answer; nothing was run`);
     this.#known.set(nodeId, { until: Date.now() + CACHE_MS, url: node.url });
     return node.url;
   }

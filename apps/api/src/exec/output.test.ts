@@ -22,7 +22,8 @@ describe("the text of a stream", () => {
   });
   it.each(["é", "€", "😀"])("leaves out a %s that the bound cut in two", (character) => {
     const bytes = Buffer.from(character);
-    for (let kept = 1; kept < bytes.length; kept++) expect(textOf(Buffer.concat([Buffer.from("ab"), bytes.subarray(0, kept)]), true)).toBe("ab");
+    for (let kept = 1; kept < bytes.length; kept++)
+      expect(textOf(Buffer.concat([Buffer.from("ab"), bytes.subarray(0, kept)]), true)).toBe("ab");
     expect(textOf(Buffer.from(`ab${character}`), true)).toBe(`ab${character}`);
   });
 });

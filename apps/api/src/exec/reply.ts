@@ -29,7 +29,14 @@ function partsOf(exit: AgentExit, stdout: Buffer, stderr: Buffer): ExecReply["re
   }));
 }
 
-export function renderExec(id: string, exit: AgentExit, stdout: OutputStream, stderr: OutputStream, timeoutSeconds: number, times: ExecTimes): ExecReply {
+export function renderExec(
+  id: string,
+  exit: AgentExit,
+  stdout: OutputStream,
+  stderr: OutputStream,
+  timeoutSeconds: number,
+  times: ExecTimes,
+): ExecReply {
   const truncated = exit.truncated || stdout.truncated || stderr.truncated;
   const results = partsOf(exit, stdout.bytes(), stderr.bytes());
   return {

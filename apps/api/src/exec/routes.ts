@@ -28,7 +28,7 @@ export function execRoutes(app: FastifyInstance, platform: Platform, execs: Exec
   app.post("/v1/exec", async (request, reply) => {
     const { template_id, egress } = parse(onceSchema, requestSchema.parse(request.body ?? {}));
     const body = parse(execRequestSchema, request.body);
-    const work = execs.once(callerOf(request), template_id, { ...(egress ? { egress } : {}) }, request.id, body, holdRequest(platform, reply));
+    const work = execs.once(callerOf(request), { template: template_id, egress }, request.id, body, holdRequest(platform, reply));
     return longReply(reply, work, patience);
   });
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Running things in a sandbox: the hot path. No queue, and no write to the database. */
 import { CollimateError, EXEC_TIMEOUT_DEFAULT_S } from "@collimate/contracts";
-import type { ExecReply, ExecRequest } from "@collimate/contracts";
+import type { CreateSandbox, ExecReply, ExecRequest } from "@collimate/contracts";
 import type { Sandbox } from "@collimate/db";
-import { renewLease } from "../operation/hold.ts";
+import { keepLease } from "../operation/hold.ts";
 import type { Hold } from "../operation/hold.ts";
 import { createSandbox } from "../sandbox/create.ts";
 import { ensureRunning } from "../sandbox/ensure-running.ts";
@@ -40,34 +40,60 @@ export class ExecService implements AsyncDisposable {
   }
 
   /** One sandbox for one exec, deleted whatever happens. */
-  async once(caller: Caller, template: string, egress: { egress?: Parameters<typeof createSandbox>[2]["egress"] }, requestId: string, body: ExecRequest, hold: Hold): Promise<ExecReply> {
+  async once(
+    caller: Caller,
+    of: Pick<CreateSandbox, "template" | "egress">,
+    requestId: string,
+    body: ExecRequest,
+    hold: Hold,
+  ): Promise<ExecReply> {
     const started = performance.now();
-    const created = await createSandbox(this.#platform, caller, { template, ...egress }, null, hold);
+    const created = await createSandbox(this.#platform, caller, of, null, hold);
     // While it runs the sandbox stays on a lease: it must not outlive this process.
-    using _lease = renewLease(this.#platform, created.operation);
+    const letGo = keepLease(this.#platform, created.operation);
     try {
       return await this.#run(caller, created.sandbox, requestId, body, started, created.forkTimeMs);
     } finally {
       await beginDelete(this.#platform, caller, created.sandbox.id).catch((error: unknown) => {
         this.#platform.log.warn({ err: error, sandboxId: created.sandbox.id }, "a one-shot sandbox was not deleted; its lease will end it");
       });
+      letGo();
     }
   }
 
-  async #run(caller: Caller, sandbox: Sandbox, requestId: string, body: ExecRequest, started: number, forkTimeMs: number): Promise<ExecReply> {
-    if (this.budget.exhausted) throw new CollimateError("at_capacity", "the server holds as much output as it may; nothing was run, try again");
+  async #run(
+    caller: Caller,
+    sandbox: Sandbox,
+    requestId: string,
+    body: ExecRequest,
+    started: number,
+    forkTimeMs: number,
+  ): Promise<ExecReply> {
+    if (this.budget.exhausted)
+      throw new CollimateError("at_capacity", "the server holds as much output as it may; nothing was run, try again");
     if (sandbox.nodeId === null) throw new CollimateError("internal", `sandbox ${sandbox.id} is ${sandbox.state} without a node`);
     const timeoutSeconds = body.timeout_seconds || EXEC_TIMEOUT_DEFAULT_S;
-    const target = { nodeId: sandbox.nodeId, nodeUrl: await this.#nodes.urlOf(sandbox.nodeId), sandboxId: sandbox.id, tenantId: caller.tenantId };
+    const target = {
+      nodeId: sandbox.nodeId,
+      nodeUrl: await this.#nodes.urlOf(sandbox.nodeId),
+      sandboxId: sandbox.id,
+      tenantId: caller.tenantId,
+    };
     using stdout = new OutputStream(this.budget);
     using stderr = new OutputStream(this.budget);
     const sink = { stdout: (chunk: Buffer) => stdout.add(chunk), stderr: (chunk: Buffer) => stderr.add(chunk) };
-    const limit = AbortSignal.timeout(timeoutSeconds * 1_000 + GRACE_MS);
+    const limit = new AbortController();
+    const timer = setTimeout(
+      () => limit.abort(new DOMException("no end within the time limit", "TimeoutError")),
+      timeoutSeconds * 1_000 + GRACE_MS,
+    );
     try {
-      const exit = await this.#agents.exec(target, { ...body, timeout_seconds: timeoutSeconds }, sink, limit);
+      const exit = await this.#agents.exec(target, { ...body, timeout_seconds: timeoutSeconds }, sink, limit.signal);
       return renderExec(requestId, exit, stdout, stderr, timeoutSeconds, { forkTimeMs, totalTimeMs: performance.now() - started });
     } catch (error) {
       throw await this.#explain(error, caller, sandbox);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -6,7 +6,9 @@ import type { Platform } from "../server/platform.ts";
 import type { Caller } from "../tenant/authenticate.ts";
 import { TenantScope } from "../tenant/scope.ts";
 
-const VERSION = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))).version;
+export const VERSION = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))).version;
 const READY_MS = 2_000;
 
 export interface Health {

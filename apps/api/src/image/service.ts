@@ -28,7 +28,9 @@ export class ImageService {
     const scope = new TenantScope(this.#platform.database.client, caller.tenantId);
     const rows = (await scope.templates()).filter((row) => row.phase !== "Failed");
     const byName = Map.groupBy(rows, (row) => `${row.visibility} ${row.name}`);
-    return [...byName.values()].map((versions) => render(versions.findLast((row) => row.phase === "Live") ?? versions[versions.length - 1]));
+    return [...byName.values()].map((versions) =>
+      render(versions.findLast((row) => row.phase === "Live") ?? versions[versions.length - 1]),
+    );
   }
 }
 
@@ -36,7 +38,12 @@ function render(row: Template | undefined): ImageRow {
   if (!row) throw new Error("a group without rows");
   const isPublic = row.visibility === "public";
   return {
-    id: row.id, name: row.name, image: row.image, visibility: isPublic ? "public" : "private", phase: templatePhaseSchema.parse(row.phase),
-    tier: isPublic ? "demo" : "pro", description: "",
+    id: row.id,
+    name: row.name,
+    image: row.image,
+    visibility: isPublic ? "public" : "private",
+    phase: templatePhaseSchema.parse(row.phase),
+    tier: isPublic ? "demo" : "pro",
+    description: "",
   };
 }

@@ -4,8 +4,8 @@ import { newId } from "@collimate/contracts";
 import type { Sandbox } from "@collimate/db";
 import type { TenantScope } from "../tenant/scope.ts";
 
-/** A deletion is tried until it is done; the scheduler repeats it when a node is lost. */
-const DEADLINE_MS = 24 * 3_600_000;
+/** The scheduler asks again for what is then still `deleting`. */
+const DEADLINE_MS = 600_000;
 
 /** Within the caller's transaction. Returns the operation to announce, or null when nothing is left to do on a node. */
 export async function newDeletion(scope: TenantScope, sandboxes: readonly Sandbox[]): Promise<string | null> {

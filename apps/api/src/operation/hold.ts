@@ -38,21 +38,25 @@ export async function waitForEnd(platform: Platform, operation: Operation, hold:
     const row = await scope.operation(operation.id);
     return (row && endOf(row)) ?? undefined;
   };
-  using _lease = renewLease(platform, operation);
+  const letGo = keepLease(platform, operation);
   const signal = AbortSignal.any([hold.gone, hold.patience, platform.stopping]);
-  return (await platform.bus.waitForOperation(operation.id, { poll, pollMs: POLL_MS, signal, timeoutMs: WAIT_MAX_MS })) ?? null;
+  try {
+    return (await platform.bus.waitForOperation(operation.id, { poll, pollMs: POLL_MS, signal, timeoutMs: WAIT_MAX_MS })) ?? null;
+  } finally {
+    letGo();
+  }
 }
 
-/** Keeps the caller's lease on an operation until disposed. With an idempotency key the lease is long and stands by itself. */
-export function renewLease(platform: Platform, operation: Operation): Disposable {
-  if (operation.waiterUntil === null || operation.idempotencyKey !== null) return { [Symbol.dispose]: () => {} };
+/** Keeps the caller's lease on an operation until the returned function is called. With an idempotency key the lease is long and stands by itself. */
+export function keepLease(platform: Platform, operation: Operation): () => void {
+  if (operation.waiterUntil === null || operation.idempotencyKey !== null) return () => {};
   const scope = new TenantScope(platform.database.client, operation.tenantId);
   const timer = setInterval(() => {
     scope.updateOperation({ id: operation.id }, { waiterUntil: new Date(Date.now() + LEASE_MS) }).catch((error: unknown) => {
       platform.log.warn({ err: error, operationId: operation.id }, "the lease on an operation was not renewed");
     });
   }, RENEW_MS);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return () => clearInterval(timer);
 }
 
 /**
@@ -67,13 +71,19 @@ export async function settle(platform: Platform, operation: Operation, hold: Hol
   if (leased && operation.idempotencyKey === null) {
     await abandon(platform, operation);
     if (hold.gone.aborted) throw new CallerGone();
-    throw new CollimateError("at_capacity", platform.stopping.aborted
-      ? "the server is stopping; nothing was made"
-      : `no room came free within the time that a request is held; nothing was made (${operation.kind} ${operation.id})`);
+    throw new CollimateError(
+      "at_capacity",
+      platform.stopping.aborted
+        ? "the server is stopping; nothing was made"
+        : `no room came free within the time that a request is held; nothing was made (${operation.kind} ${operation.id})`,
+    );
   }
   if (hold.gone.aborted) throw new CallerGone();
   if (platform.stopping.aborted) throw new CollimateError("draining", `the server is stopping; operation ${operation.id} goes on`);
-  throw new CollimateError("operation_timeout", `operation ${operation.id} (${operation.kind}) goes on; send the same request with the same Idempotency-Key to wait for it again`);
+  throw new CollimateError(
+    "operation_timeout",
+    `operation ${operation.id} (${operation.kind}) goes on; send the same request with the same Idempotency-Key to wait for it again`,
+  );
 }
 
 /**
@@ -85,7 +95,10 @@ export async function handOver(platform: Platform, operation: Operation, hold: H
   if (operation.idempotencyKey !== null) return;
   const undo = () => {
     abandon(platform, operation).catch((error: unknown) => {
-      platform.log.error({ err: error, operationId: operation.id }, "what an unanswered caller left behind was not deleted; it will be when it has been idle");
+      platform.log.error(
+        { err: error, operationId: operation.id },
+        "what an unanswered caller left behind was not deleted; it will be when it has been idle",
+      );
     });
   };
   if (hold.gone.aborted) undo();

@@ -12,7 +12,8 @@ export async function awaitQuiet(platform: Platform, scope: TenantScope, id: str
   for (;;) {
     const sandbox = await scope.sandbox(id);
     if (sandbox.state === "running" || sandbox.state === "suspended") return sandbox;
-    if (sandbox.state === "failed") throw new CollimateError("session_gone", `sandbox ${id} ended by itself: ${sandbox.error || "no reason is known"}`);
+    if (sandbox.state === "failed")
+      throw new CollimateError("session_gone", `sandbox ${id} ended by itself: ${sandbox.error || "no reason is known"}`);
     if (sandbox.state === "deleting") throw new CollimateError("session_gone", `sandbox ${id} is being deleted`);
     const operation = await scope.openOperationOn(id);
     if (!operation) {

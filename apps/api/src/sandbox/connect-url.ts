@@ -8,7 +8,9 @@ import type { Caller } from "../tenant/authenticate.ts";
 import { TenantScope } from "../tenant/scope.ts";
 
 export const connectUrlSchema = z.object({
-  port: z.int().min(1).max(65_535), ttl_seconds: z.number().optional(), protocol: z.enum(["tcp", "cdp"]).optional(),
+  port: z.int().min(1).max(65_535),
+  ttl_seconds: z.number().optional(),
+  protocol: z.enum(["tcp", "cdp"]).optional(),
 });
 
 /** Clients show a 403 of this route only when it says "pro", and rewrite every 409 to "port not exposed" (wire contract, section 3). */
@@ -18,6 +20,7 @@ export async function connectUrl(platform: Platform, caller: Caller, id: string,
   if (!TIER_LIMITS[caller.tier].network) throw new CollimateError("network_requires_pro", "connecting to a sandbox needs a pro key");
   const template = await scope.templateOf(sandbox);
   const declared = templateSpecSchema.parse(template.spec).ready.ports ?? [];
-  if (!declared.includes(port)) throw new CollimateError("port_not_exposed", `port ${port} is not declared by template ${sandbox.templateId}`);
+  if (!declared.includes(port))
+    throw new CollimateError("port_not_exposed", `port ${port} is not declared by template ${sandbox.templateId}`);
   throw new CollimateError("not_implemented", "this server has no tunnel to sandboxes yet");
 }

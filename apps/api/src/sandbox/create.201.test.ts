@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
-import { apiForFile } from "../../test/api-under-test.ts";
+import { apiForFile } from "../../tests/api-under-test.ts";
 
 const t = apiForFile();
 const template = { name: "swe", image: "registry.test/i@sha256:1" };
@@ -9,12 +9,27 @@ describe("POST /v1/sandboxes", () => {
   it("answers when it runs, with times and no null anywhere", async () => {
     const { ask } = await t().tenant();
     const made = await ask("POST", "/v1/templates", template);
-    const created = await ask("POST", "/v1/sandboxes", { template: made.body.id, label: "one", labels: { step: "3" }, egress: { mode: "none" } });
+    const created = await ask("POST", "/v1/sandboxes", {
+      template: made.body.id,
+      label: "one",
+      labels: { step: "3" },
+      egress: { mode: "none" },
+    });
     expect(created).toMatchObject({
       status: 201,
       body: {
-        id: expect.stringMatching(/^sb_[0-9a-f]{24}$/), session_id: created.body.id, template_id: made.body.id, state: "running", label: "one", labels: { step: "3" },
-        fork_time_ms: 7.5, exec_count: 0, parent_id: "", group_id: "", endpoints: { "8000": "10.0.0.1:8000" }, error: "",
+        id: expect.stringMatching(/^sb_[0-9a-f]{24}$/),
+        session_id: created.body.id,
+        template_id: made.body.id,
+        state: "running",
+        label: "one",
+        labels: { step: "3" },
+        fork_time_ms: 7.5,
+        exec_count: 0,
+        parent_id: "",
+        group_id: "",
+        endpoints: { "8000": "10.0.0.1:8000" },
+        error: "",
       },
     });
     expect(created.body.create_time_ms).toBeGreaterThan(0);
@@ -59,7 +74,10 @@ describe("an Idempotency-Key", () => {
     const { ask } = await t().tenant();
     await ask("POST", "/v1/templates", template);
     const first = await ask("POST", "/v1/sandboxes", { template: "swe" }, { "idempotency-key": "k-2" });
-    expect(await ask("POST", "/v1/sandboxes", { template: "swe", label: "x" }, { "idempotency-key": "k-2" })).toMatchObject({ status: 422, body: { code: "idempotency_key_reused" } });
+    expect(await ask("POST", "/v1/sandboxes", { template: "swe", label: "x" }, { "idempotency-key": "k-2" })).toMatchObject({
+      status: 422,
+      body: { code: "idempotency_key_reused" },
+    });
     const other = await t().tenant();
     await other.ask("POST", "/v1/templates", template);
     const theirs = await other.ask("POST", "/v1/sandboxes", { template: "swe" }, { "idempotency-key": "k-2" });
@@ -70,9 +88,13 @@ describe("an Idempotency-Key", () => {
   it("is free again when what it asked for failed in a way that may be tried again", async () => {
     const { ask } = await t().tenant();
     await ask("POST", "/v1/templates", template);
-    t().placement.answer = (operation) => (operation.kind === "create" ? { code: "create_failed", message: "the node ran out of slots" } : undefined);
+    t().placement.answer = (operation) =>
+      operation.kind === "create" ? { code: "create_failed", message: "the node ran out of slots" } : undefined;
     const create = () => ask("POST", "/v1/sandboxes", { template: "swe" }, { "idempotency-key": "k-3" });
-    expect(await create()).toMatchObject({ status: 500, body: { code: "create_failed", retryable: true, message: "the node ran out of slots" } });
+    expect(await create()).toMatchObject({
+      status: 500,
+      body: { code: "create_failed", retryable: true, message: "the node ran out of slots" },
+    });
     t().placement.answer = () => undefined;
     expect((await create()).status).toBe(201);
   });

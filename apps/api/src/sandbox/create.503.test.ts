@@ -2,9 +2,10 @@
 /** No room within the time that a request is held, or nobody left to answer: nothing is kept. */
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { apiForFile } from "../../test/api-under-test.ts";
+import { apiForFile } from "../../tests/api-under-test.ts";
+import { abandon } from "../operation/abandon.ts";
 
-const t = apiForFile({ holdMs: 400 });
+const t = apiForFile({ holdMs: 2_500 });
 
 async function tenantWithTemplate() {
   const tenant = await t().tenant();
@@ -37,17 +38,36 @@ describe("a create that finds no room", () => {
     expect(await t().database.client.sandbox.count({ where: { tenantId } })).toBe(1);
   });
 
-  it("that is already on a node is deleted there", async () => {
+  it("that is already on a node is let finish, on a lapsed lease that has the scheduler delete what came of it", async () => {
     const { ask, tenantId } = await tenantWithTemplate();
     t().placement.answer = (operation) => (operation.kind === "create" ? "leave" : undefined);
     const creating = ask("POST", "/v1/sandboxes", { template: "swe" });
     await once(t().placement.dealt, "create");
-    await t().database.client.operation.updateMany({ where: { tenantId, kind: "create" }, data: { state: "assigned", nodeId: "node_test" } });
-    await t().database.client.sandbox.updateMany({ where: { tenantId }, data: { state: "starting", nodeId: "node_test", version: { increment: 1 } } });
-    const deletion = once(t().placement.dealt, "delete");
+    await t().database.client.operation.updateMany({
+      where: { tenantId, kind: "create" },
+      data: { state: "assigned", nodeId: "node_test" },
+    });
     expect(await creating).toMatchObject({ status: 503, body: { code: "at_capacity" } });
-    await deletion;
-    expect(await t().database.client.sandbox.findMany({ where: { tenantId }, select: { state: true } })).toEqual([{ state: "deleted" }]);
+    const operation = await t().database.client.operation.findFirstOrThrow({ where: { tenantId, kind: "create" } });
+    expect(operation.state).toBe("assigned");
+    expect(operation.waiterUntil?.getTime()).toBeLessThanOrEqual(Date.now());
+  });
+
+  it("that was done just as the patience ended is deleted at once", async () => {
+    const { ask, tenantId } = await tenantWithTemplate();
+    t().placement.answer = (operation) => (operation.kind === "create" ? "leave" : undefined);
+    const creating = ask("POST", "/v1/sandboxes", { template: "swe" }).catch(() => undefined);
+    await once(t().placement.dealt, "create");
+    const operation = await t().database.client.operation.findFirstOrThrow({ where: { tenantId, kind: "create" } });
+    await t().placement.finish(operation);
+    await creating;
+    await abandon(
+      { config: t().config, database: t().database, bus: t().queues, log: t().log, stopping: new AbortController().signal },
+      operation,
+    );
+    await expect
+      .poll(() => t().database.client.sandbox.findMany({ where: { tenantId }, select: { state: true } }))
+      .toEqual([{ state: "deleted" }]);
   });
 });
 
@@ -57,12 +77,17 @@ describe("a caller that leaves", () => {
     t().placement.answer = (operation) => (operation.kind === "create" ? "leave" : undefined);
     const leave = new AbortController();
     const creating = fetch(`${t().api.url}/v1/sandboxes`, {
-      method: "POST", signal: leave.signal, body: '{"template":"swe"}', headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      method: "POST",
+      signal: leave.signal,
+      body: '{"template":"swe"}',
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
     });
     await once(t().placement.dealt, "create");
     leave.abort();
-    await expect(creating).rejects.toThrow();
-    await expect.poll(() => t().database.client.sandbox.findMany({ where: { tenantId }, select: { state: true } })).toEqual([{ state: "deleted" }]);
+    await expect(creating).rejects.toThrow(/abort/);
+    await expect
+      .poll(() => t().database.client.sandbox.findMany({ where: { tenantId }, select: { state: true } }))
+      .toEqual([{ state: "deleted" }]);
     const operation = await t().database.client.operation.findFirstOrThrow({ where: { tenantId, kind: "create" } });
     expect(operation.state).toBe("failed");
   });

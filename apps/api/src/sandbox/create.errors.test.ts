@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
-import { apiForFile, askWith, sandboxOf } from "../../test/api-under-test.ts";
+import { apiForFile, askWith, sandboxOf } from "../../tests/api-under-test.ts";
 
 const t = apiForFile();
 
@@ -20,7 +20,10 @@ describe("POST /v1/sandboxes", () => {
     const wrong = `${apiKey.slice(0, -1)}${apiKey.endsWith("a") ? "b" : "a"}`;
     for (const key of ["nonsense", `col_pro_aaaaaaaa_${"0".repeat(32)}`, wrong]) {
       const answer = await askWith(t().api.url, key)("POST", "/v1/sandboxes", { template: "x" });
-      expect(answer).toMatchObject({ status: 401, body: { code: "unauthorized", message: "this API key is not known, was revoked or has expired" } });
+      expect(answer).toMatchObject({
+        status: 401,
+        body: { code: "unauthorized", message: "this API key is not known, was revoked or has expired" },
+      });
     }
     const none = await askWith(t().api.url, undefined)("POST", "/v1/sandboxes", { template: "x" });
     expect(none).toMatchObject({ status: 401, body: { code: "unauthorized", error_code: "unauthorized" } });
@@ -32,7 +35,10 @@ describe("POST /v1/sandboxes", () => {
     const made = await owner.ask("POST", "/v1/templates", { name: "private-thing", image: "registry.test/x" });
     const { ask } = await t().tenant();
     for (const template of ["tpl_none", made.body.id, "private-thing"]) {
-      expect(await ask("POST", "/v1/sandboxes", { template })).toMatchObject({ status: 404, body: { code: "not_found", message: `no template ${template}` } });
+      expect(await ask("POST", "/v1/sandboxes", { template })).toMatchObject({
+        status: 404,
+        body: { code: "not_found", message: `no template ${template}` },
+      });
     }
   });
 
@@ -42,7 +48,7 @@ describe("POST /v1/sandboxes", () => {
     await t().api.services.tenants.setVisibility(made.body.id, "public");
     const { ask } = await t().tenant("demo");
     const answers = await Promise.all(Array.from({ length: 9 }, () => ask("POST", "/v1/sandboxes", { template: "shared" })));
-    expect(answers.map((answer) => answer.status).sort()).toEqual([...Array.from({ length: 8 }, () => 201), 403]);
+    expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 8 }, () => 201), 403]);
     expect(answers.find((answer) => answer.status === 403)?.body).toMatchObject({ code: "demo_tier_limit" });
     await ask("DELETE", `/v1/sandboxes/${answers.find((answer) => answer.status === 201)?.body.id}`);
     expect((await ask("POST", "/v1/sandboxes", { template: "shared" })).status).toBe(201);
@@ -50,7 +56,10 @@ describe("POST /v1/sandboxes", () => {
 
   it("501 for secrets, which would silently be missing inside", async () => {
     const { ask } = await t().tenant();
-    expect(await ask("POST", "/v1/sandboxes", { template: "x", secret_refs: ["token"] })).toMatchObject({ status: 501, body: { code: "not_implemented", retryable: false } });
+    expect(await ask("POST", "/v1/sandboxes", { template: "x", secret_refs: ["token"] })).toMatchObject({
+      status: 501,
+      body: { code: "not_implemented", retryable: false },
+    });
   });
 
   it("passes the node's reason on", async () => {
@@ -58,7 +67,8 @@ describe("POST /v1/sandboxes", () => {
     const { template } = await sandboxOf(ask);
     t().placement.answer = () => ({ code: "does_not_fit", message: "4096 MiB is more than any node has", detail: "node_test: 1024 MiB" });
     expect(await ask("POST", "/v1/sandboxes", { template })).toMatchObject({
-      status: 422, body: { code: "does_not_fit", retryable: false, message: "4096 MiB is more than any node has", detail: "node_test: 1024 MiB" },
+      status: 422,
+      body: { code: "does_not_fit", retryable: false, message: "4096 MiB is more than any node has", detail: "node_test: 1024 MiB" },
     });
   });
 });

@@ -24,7 +24,13 @@ export interface Created {
   readonly createTimeMs: number;
 }
 
-export async function createSandbox(platform: Platform, caller: Caller, body: CreateSandbox, idempotency: Idempotency | null, hold: Hold): Promise<Created> {
+export async function createSandbox(
+  platform: Platform,
+  caller: Caller,
+  body: CreateSandbox,
+  idempotency: Idempotency | null,
+  hold: Hold,
+): Promise<Created> {
   const started = performance.now();
   refuseSecrets(body);
   const scope = new TenantScope(platform.database.client, caller.tenantId);
@@ -40,6 +46,7 @@ export async function createSandbox(platform: Platform, caller: Caller, body: Cr
   const result = await settle(platform, operation, hold);
   if (result?.kind !== "create") throw new CollimateError("internal", `operation ${operation.id} ended without a sandbox`);
   const [sandbox] = await scope.sandboxesById(operation.sandboxIds);
-  if (!sandbox || sandbox.state === "deleted") throw new CollimateError("session_gone", `sandbox ${result.sandboxId} was deleted meanwhile`);
+  if (!sandbox || sandbox.state === "deleted")
+    throw new CollimateError("session_gone", `sandbox ${result.sandboxId} was deleted meanwhile`);
   return { operation, sandbox, forkTimeMs: result.forkTimeMs, createTimeMs: performance.now() - started };
 }

@@ -25,7 +25,14 @@ export interface Forked {
   readonly pauseMs: number;
 }
 
-export async function forkSandbox(platform: Platform, caller: Caller, id: string, body: ForkSandbox, idempotency: Idempotency | null, hold: Hold): Promise<Forked> {
+export async function forkSandbox(
+  platform: Platform,
+  caller: Caller,
+  id: string,
+  body: ForkSandbox,
+  idempotency: Idempotency | null,
+  hold: Hold,
+): Promise<Forked> {
   checkForkCount(caller.tier, body.count);
   checkLists(body);
   const scope = new TenantScope(platform.database.client, caller.tenantId);
@@ -35,13 +42,21 @@ export async function forkSandbox(platform: Platform, caller: Caller, id: string
       await admit(tx, caller.tier, body.count);
       const rows = Array.from({ length: body.count }, (_, ordinal) => newChild(parent, body, ordinal, groupId));
       await tx.insertSandboxes(rows);
-      return { kind: "fork", templateId: parent.templateId, sandboxIds: rows.map((row) => row.id), request: { parentId: parent.id }, deadlineMs: DEADLINE_MS, leased: true };
+      return {
+        kind: "fork",
+        templateId: parent.templateId,
+        sandboxIds: rows.map((row) => row.id),
+        request: { parentId: parent.id },
+        deadlineMs: DEADLINE_MS,
+        leased: true,
+      };
     };
   });
   const result = await settle(platform, operation, hold);
   if (result?.kind !== "fork") throw new CollimateError("internal", `operation ${operation.id} ended without children`);
   const children = await scope.sandboxesById(operation.sandboxIds);
   const gone = children.filter((child) => child.state === "deleted").length + body.count - children.length;
-  if (gone > 0) throw new CollimateError("session_gone", `${gone} of the ${body.count} children of group ${operation.id} were deleted meanwhile`);
+  if (gone > 0)
+    throw new CollimateError("session_gone", `${gone} of the ${body.count} children of group ${operation.id} were deleted meanwhile`);
   return { operation, parentId: result.parentId, children, forkTimeMs: result.forkTimeMs, pauseMs: result.pauseMs };
 }

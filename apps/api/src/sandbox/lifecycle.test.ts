@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { apiForFile, sandboxOf } from "../../test/api-under-test.ts";
+import { apiForFile, sandboxOf } from "../../tests/api-under-test.ts";
 
 const t = apiForFile();
 

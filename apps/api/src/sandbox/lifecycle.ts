@@ -43,13 +43,15 @@ export interface Deleted {
 
 /** Durable when it returns; the node does its part in its own time. A deleted sandbox is not found, one that is being deleted is left to that. */
 export async function beginDelete(platform: Platform, caller: Caller, id: string): Promise<void> {
-  const { operationId, cancelledId } = await retryConflict(() => platform.database.client.$transaction(async (tx) => {
-    const scope = new TenantScope(tx, caller.tenantId);
-    const sandbox = await scope.sandbox(id);
-    if (sandbox.state === "deleting") return { operationId: null, cancelledId: null };
-    const cancelled = sandbox.nodeId === null ? await cancelCreation(scope, sandbox) : null;
-    return { operationId: await newDeletion(scope, [sandbox]), cancelledId: cancelled };
-  }));
+  const { operationId, cancelledId } = await retryConflict(() =>
+    platform.database.client.$transaction(async (tx) => {
+      const scope = new TenantScope(tx, caller.tenantId);
+      const sandbox = await scope.sandbox(id);
+      if (sandbox.state === "deleting") return { operationId: null, cancelledId: null };
+      const cancelled = sandbox.nodeId === null ? await cancelCreation(scope, sandbox) : null;
+      return { operationId: await newDeletion(scope, [sandbox]), cancelledId: cancelled };
+    }),
+  );
   if (cancelledId !== null) await platform.bus.publishOperation(cancelledId, { state: "failed", failure: CANCELLED });
   if (operationId !== null) await announce(platform, operationId);
 }
@@ -79,8 +81,15 @@ const CANCELLED = new CollimateError("session_gone", "it was deleted before it w
 async function cancelCreation(scope: TenantScope, sandbox: Sandbox): Promise<string | null> {
   const making = await scope.openOperationOn(sandbox.id);
   if (!making) return null;
-  if (making.kind === "fork") throw new CollimateError("conflict", `sandbox ${sandbox.id} is being made as one of group ${making.id}; delete it when the fork has ended`);
-  const cancelled = await scope.updateOperation({ id: making.id, state: "queued" }, { state: "failed", failure: CANCELLED, endedAt: new Date(), version: { increment: 1 } });
+  if (making.kind === "fork")
+    throw new CollimateError(
+      "conflict",
+      `sandbox ${sandbox.id} is being made as one of group ${making.id}; delete it when the fork has ended`,
+    );
+  const cancelled = await scope.updateOperation(
+    { id: making.id, state: "queued" },
+    { state: "failed", failure: CANCELLED, endedAt: new Date(), version: { increment: 1 } },
+  );
   if (!cancelled) throw new CollimateError("conflict", `sandbox ${sandbox.id} is being placed; read it again`);
   return making.id;
 }

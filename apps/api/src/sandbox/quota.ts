@@ -16,5 +16,6 @@ export async function admit(scope: TenantScope, tier: Tier, more: number): Promi
 
 export function checkForkCount(tier: Tier, count: number): void {
   const limit = TIER_LIMITS[tier].forkPerCall;
-  if (count > limit) throw new CollimateError("bad_request", `count: the ${tier} tier forks at most ${limit} children in one call, ${count} were asked for`);
+  if (count > limit)
+    throw new CollimateError("bad_request", `count: the ${tier} tier forks at most ${limit} children in one call, ${count} were asked for`);
 }

@@ -22,15 +22,21 @@ export function sandboxRoutes(app: FastifyInstance, platform: Platform, sandboxe
   });
   app.get("/v1/sandboxes", async (request) => ({ sandboxes: await sandboxes.list(callerOf(request)) }));
   app.get<ById>("/v1/sandboxes/:id", (request) => sandboxes.get(callerOf(request), request.params.id));
-  app.delete<ById>("/v1/sandboxes/:id", (request, reply) => sandboxes.delete(callerOf(request), request.params.id, holdRequest(platform, reply)));
+  app.delete<ById>("/v1/sandboxes/:id", (request, reply) =>
+    sandboxes.delete(callerOf(request), request.params.id, holdRequest(platform, reply)),
+  );
   app.post<ById>("/v1/sandboxes/:id/fork", async (request, reply) => {
     const body = parse(forkSandboxSchema, request.body);
     const idempotency = idempotencyOf(request.headers["idempotency-key"], `fork ${request.params.id}`, body);
     const forked = await sandboxes.fork(callerOf(request), request.params.id, body, idempotency, holdRequest(platform, reply));
     return reply.code(201).send(forked);
   });
-  app.post<ById>("/v1/sandboxes/:id/suspend", (request, reply) => sandboxes.suspend(callerOf(request), request.params.id, holdRequest(platform, reply)));
-  app.post<ById>("/v1/sandboxes/:id/resume", (request, reply) => sandboxes.resume(callerOf(request), request.params.id, holdRequest(platform, reply)));
+  app.post<ById>("/v1/sandboxes/:id/suspend", (request, reply) =>
+    sandboxes.suspend(callerOf(request), request.params.id, holdRequest(platform, reply)),
+  );
+  app.post<ById>("/v1/sandboxes/:id/resume", (request, reply) =>
+    sandboxes.resume(callerOf(request), request.params.id, holdRequest(platform, reply)),
+  );
   app.post<ById>("/v1/sandboxes/:id/connect-url", (request) => {
     const { port } = parse(connectUrlSchema, request.body);
     return connectUrl(platform, callerOf(request), request.params.id, port);

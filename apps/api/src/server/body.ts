@@ -9,7 +9,11 @@ export function parseJson(bytes: Buffer): unknown {
     return JSON.parse(bytes.toString("utf8"), refusePrototype);
   } catch (cause) {
     if (cause instanceof CollimateError) throw cause;
-    throw new CollimateError("bad_request", `the body is not JSON: ${cause instanceof Error ? cause.message.slice(0, 200) : "unreadable"}`, { cause });
+    throw new CollimateError(
+      "bad_request",
+      `the body is not JSON: ${cause instanceof Error ? cause.message.slice(0, 200) : "unreadable"}`,
+      { cause },
+    );
   }
 }
 

@@ -32,9 +32,10 @@ function requestId(request: IncomingMessage): string {
 /** What is not HTTP gets an answer in the catalogue's shape all the same. */
 function answerRaw(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const told = error.code === "HPE_HEADER_OVERFLOW"
-    ? new CollimateError("bad_request", "the request's headers are too large")
-    : new CollimateError("bad_request", "the request is not HTTP/1.1 that this server can read");
+  const told =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? new CollimateError("bad_request", "the request's headers are too large")
+      : new CollimateError("bad_request", "the request is not HTTP/1.1 that this server can read");
   const body = JSON.stringify(errorBody(told, newId("request")));
   socket.end(
     `HTTP/1.1 ${told.status} ${STATUS_CODES[told.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
@@ -73,7 +74,10 @@ export function buildServer(log: FastifyBaseLogger, state: ServerState): Fastify
     if (state.stopping.aborted) void reply.header("connection", "close");
   });
   app.addHook("onResponse", async (request, reply) => {
-    request.log.info({ method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 }, "answered");
+    request.log.info(
+      { method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 },
+      "answered",
+    );
   });
   return app;
 }

@@ -10,7 +10,14 @@ const RETRY_AFTER_S = 1;
 
 /** The framework's status without a code of ours. */
 const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
-  400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 413: "payload_too_large", 414: "bad_request", 415: "unsupported_media_type", 431: "bad_request",
+  400: "bad_request",
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not_found",
+  413: "payload_too_large",
+  414: "bad_request",
+  415: "unsupported_media_type",
+  431: "bad_request",
 };
 
 function statusOf(error: unknown): number | undefined {
@@ -60,5 +67,6 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 export function registerErrors(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   app.setNotFoundHandler((request, reply) =>
-    sendError(new CollimateError("not_found", `no route ${request.method} ${request.url.split("?")[0]}`), request, reply));
+    sendError(new CollimateError("not_found", `no route ${request.method} ${request.url.split("?")[0]}`), request, reply),
+  );
 }

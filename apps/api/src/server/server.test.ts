@@ -2,8 +2,8 @@
 /** What every route has in common. */
 import { BODY_MAX } from "@collimate/contracts";
 import { describe, expect, it } from "vitest";
-import { apiForFile, askWith } from "../../test/api-under-test.ts";
-import { rawConnection } from "../../test/raw-http.ts";
+import { apiForFile, askWith } from "../../tests/api-under-test.ts";
+import { rawConnection } from "../../tests/raw-http.ts";
 import { originForm } from "./build.ts";
 import { fieldPath } from "./parse.ts";
 
@@ -11,7 +11,16 @@ const t = apiForFile();
 
 /** All the strings that each published client reads, whoever wrote the error. */
 function whole(code: string) {
-  return { code, error_code: code, message: expect.any(String), error: expect.any(String), hint: expect.any(String), retryable: expect.any(Boolean), request_id: expect.stringMatching(/^req_/), doc_url: `/docs/errors/${code}` };
+  return {
+    code,
+    error_code: code,
+    message: expect.any(String),
+    error: expect.any(String),
+    hint: expect.any(String),
+    retryable: expect.any(Boolean),
+    request_id: expect.stringMatching(/^req_/),
+    doc_url: `/docs/errors/${code}`,
+  };
 }
 
 describe("the framework's own errors have the catalogue's shape", () => {
@@ -28,7 +37,10 @@ describe("the framework's own errors have the catalogue's shape", () => {
   });
   it("415 for a body that is not said to be JSON", async () => {
     const { ask } = await t().tenant();
-    expect(await ask("POST", "/v1/templates", "a=1", { "content-type": "application/x-www-form-urlencoded" })).toMatchObject({ status: 415, body: whole("unsupported_media_type") });
+    expect(await ask("POST", "/v1/templates", "a=1", { "content-type": "application/x-www-form-urlencoded" })).toMatchObject({
+      status: 415,
+      body: whole("unsupported_media_type"),
+    });
   });
   it("400 for what is not HTTP", async () => {
     await using raw = await rawConnection(t().api.url);
@@ -38,16 +50,38 @@ describe("the framework's own errors have the catalogue's shape", () => {
   });
   it("400 for a body with __proto__ in it", async () => {
     const { ask } = await t().tenant();
-    expect(await ask("POST", "/v1/templates", '{"name":"a","image":"b","ready":{"env":{"__proto__":"x"}}}')).toMatchObject({ status: 400, body: whole("bad_request") });
+    expect(await ask("POST", "/v1/templates", '{"name":"a","image":"b","ready":{"env":{"__proto__":"x"}}}')).toMatchObject({
+      status: 400,
+      body: whole("bad_request"),
+    });
   });
 });
 
 describe("every route", () => {
   const routes = [
-    ["GET", "/v1/images"], ["GET", "/v1/templates"], ["POST", "/v1/templates"], ["GET", "/v1/templates/x"], ["DELETE", "/v1/templates/x"], ["POST", "/v1/templates/x/expect"],
-    ["POST", "/v1/templates/x/release"], ["GET", "/v1/sandboxes"], ["POST", "/v1/sandboxes"], ["GET", "/v1/sandboxes/x"], ["DELETE", "/v1/sandboxes/x"], ["POST", "/v1/sandboxes/x/exec"],
-    ["POST", "/v1/sandboxes/x/fork"], ["POST", "/v1/sandboxes/x/suspend"], ["POST", "/v1/sandboxes/x/resume"], ["POST", "/v1/sandboxes/x/connect-url"], ["GET", "/v1/sessions"],
-    ["POST", "/v1/sessions"], ["GET", "/v1/sessions/x"], ["DELETE", "/v1/sessions/x"], ["POST", "/v1/sessions/x/exec"], ["POST", "/v1/exec"], ["GET", "/v1/usage"],
+    ["GET", "/v1/images"],
+    ["GET", "/v1/templates"],
+    ["POST", "/v1/templates"],
+    ["GET", "/v1/templates/x"],
+    ["DELETE", "/v1/templates/x"],
+    ["POST", "/v1/templates/x/expect"],
+    ["POST", "/v1/templates/x/release"],
+    ["GET", "/v1/sandboxes"],
+    ["POST", "/v1/sandboxes"],
+    ["GET", "/v1/sandboxes/x"],
+    ["DELETE", "/v1/sandboxes/x"],
+    ["POST", "/v1/sandboxes/x/exec"],
+    ["POST", "/v1/sandboxes/x/fork"],
+    ["POST", "/v1/sandboxes/x/suspend"],
+    ["POST", "/v1/sandboxes/x/resume"],
+    ["POST", "/v1/sandboxes/x/connect-url"],
+    ["GET", "/v1/sessions"],
+    ["POST", "/v1/sessions"],
+    ["GET", "/v1/sessions/x"],
+    ["DELETE", "/v1/sessions/x"],
+    ["POST", "/v1/sessions/x/exec"],
+    ["POST", "/v1/exec"],
+    ["GET", "/v1/usage"],
   ] as const;
   it.each(routes)("%s %s needs a key", async (method, path) => {
     expect(await askWith(t().api.url, undefined)(method, path)).toMatchObject({ status: 401, body: whole("unauthorized") });
@@ -56,8 +90,8 @@ describe("every route", () => {
     const { ask } = await t().tenant();
     const answer = await ask(method, path, undefined, { "content-type": "application/json" });
     // Whatever it says, it is about fields or ids, and never that the body was empty.
-    expect([200, 400, 404]).toContain(answer.status);
-    if (answer.status === 400) expect(answer.body.message).toMatch(/^(name|template|template_id|command|port|width): /);
+    const told = answer.status === 400 ? answer.body.message.split(":")[0] : answer.status;
+    expect([200, 404, "name", "template", "template_id", "command", "port", "width"]).toContain(told);
   });
 });
 
@@ -70,7 +104,9 @@ describe("connections", () => {
   it("take an absolute-form target, and never compress", async () => {
     const { apiKey } = await t().tenant();
     await using raw = await rawConnection(t().api.url);
-    const { head, body } = await raw.ask(`GET http://localhost/v1/health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${apiKey}\r\nAccept-Encoding: gzip, identity\r\n\r\n`);
+    const { head, body } = await raw.ask(
+      `GET http://localhost/v1/health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${apiKey}\r\nAccept-Encoding: gzip, identity\r\n\r\n`,
+    );
     expect(head).toMatch(/^HTTP\/1\.1 200 /);
     expect(head).not.toMatch(/content-encoding/i);
     expect(JSON.parse(body)).toMatchObject({ status: "ok", templates: [], sessions: 0 });
@@ -78,12 +114,20 @@ describe("connections", () => {
   it("carry the caller's request id where it is one, else a new one", async () => {
     const { ask } = await t().tenant();
     expect((await ask("GET", "/v1/templates", undefined, { "x-request-id": "trace-42" })).headers.get("x-request-id")).toBe("trace-42");
-    expect((await ask("GET", "/v1/templates", undefined, { "x-request-id": "a b\tc" })).headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{24}$/);
+    expect((await ask("GET", "/v1/templates", undefined, { "x-request-id": "a b\tc" })).headers.get("x-request-id")).toMatch(
+      /^req_[0-9a-f]{24}$/,
+    );
   });
 });
 
 describe("small parts", () => {
-  it.each([["/v1/x", "/v1/x"], ["http://h:1/v1/x?y=1", "/v1/x?y=1"], ["https://h", "/"], ["HTTP://h?x", "/?x"], ["*", "*"]])("the origin form of %s is %s", (given, wanted) => {
+  it.each([
+    ["/v1/x", "/v1/x"],
+    ["http://h:1/v1/x?y=1", "/v1/x?y=1"],
+    ["https://h", "/"],
+    ["HTTP://h?x", "/?x"],
+    ["*", "*"],
+  ])("the origin form of %s is %s", (given, wanted) => {
     expect(originForm(given)).toBe(wanted);
   });
   it("a field's path reads as one would write it", () => {

@@ -43,7 +43,13 @@ async function ensure(scope: TenantScope, wanted: WantedTemplate): Promise<Ensur
   const known = await scope.templateOfBody(wanted.name, hash);
   if (!known) {
     const template = await scope.insertTemplate({
-      id: newId("template"), name: wanted.name, image: wanted.image, spec: { ...wanted.spec }, specHash: hash, declared: wanted.width, declaredAt: new Date(),
+      id: newId("template"),
+      name: wanted.name,
+      image: wanted.image,
+      spec: { ...wanted.spec },
+      specHash: hash,
+      declared: wanted.width,
+      declaredAt: new Date(),
     });
     return { template, operationId: await insertBake(scope, template, wanted) };
   }
@@ -62,7 +68,11 @@ async function insertBake(scope: TenantScope, template: Template, wanted: Wanted
   const readySeconds = Math.max(ready.timeout_s ?? READY_DEFAULT_S, ready.http_timeout_s ?? 0);
   const id = newId("operation");
   await scope.insertOperation({
-    id, kind: "bake", templateId: template.id, request: { width: wanted.width }, deadlineAt: new Date(Date.now() + BAKE_MS + readySeconds * 1_000),
+    id,
+    kind: "bake",
+    templateId: template.id,
+    request: { width: wanted.width },
+    deadlineAt: new Date(Date.now() + BAKE_MS + readySeconds * 1_000),
   });
   return id;
 }

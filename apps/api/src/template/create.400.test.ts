@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { beforeAll, describe, expect, it } from "vitest";
-import { apiForFile } from "../../test/api-under-test.ts";
-import type { Ask } from "../../test/api-under-test.ts";
+import { apiForFile } from "../../tests/api-under-test.ts";
+import type { Ask } from "../../tests/api-under-test.ts";
 
 const t = apiForFile();
 let ask: Ask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { beforeAll, describe, expect, it } from "vitest";
-import { apiForFile } from "../../test/api-under-test.ts";
-import type { Ask } from "../../test/api-under-test.ts";
+import { apiForFile } from "../../tests/api-under-test.ts";
+import type { Ask } from "../../tests/api-under-test.ts";
 
 const t = apiForFile();
 let demo: Ask;
@@ -11,10 +11,16 @@ beforeAll(async () => {
 
 describe("a demo key", () => {
   it("bakes no image of its own", async () => {
-    expect(await demo("POST", "/v1/templates", { name: "a", image: "registry.test/own" })).toMatchObject({ status: 403, body: { code: "demo_tier_limit" } });
+    expect(await demo("POST", "/v1/templates", { name: "a", image: "registry.test/own" })).toMatchObject({
+      status: 403,
+      body: { code: "demo_tier_limit" },
+    });
   });
   it.each([{ ports: [80] }, { http: "http://127.0.0.1/" }, { network: true }])("has no network (%o)", async (ready) => {
-    expect(await demo("POST", "/v1/templates", { name: "a", image: "x", ready })).toMatchObject({ status: 403, body: { code: "network_requires_pro" } });
+    expect(await demo("POST", "/v1/templates", { name: "a", image: "x", ready })).toMatchObject({
+      status: 403,
+      body: { code: "network_requires_pro" },
+    });
   });
 });
 
@@ -24,7 +30,11 @@ describe("a catalog template", () => {
     const other = await t().tenant("pro");
     const made = await owner.ask("POST", "/v1/templates", { name: "c", image: "registry.test/c" });
     await t().api.services.tenants.setVisibility(made.body.id, "public");
-    for (const [method, path] of [["DELETE", ""], ["POST", "/release"], ["POST", "/expect"]] as const) {
+    for (const [method, path] of [
+      ["DELETE", ""],
+      ["POST", "/release"],
+      ["POST", "/expect"],
+    ] as const) {
       const answer = await other.ask(method, `/v1/templates/${made.body.id}${path}`, { width: 1 });
       expect(answer).toMatchObject({ status: 403, body: { code: "forbidden" } });
       expect(answer.body.message).toContain("catalog");

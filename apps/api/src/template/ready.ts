@@ -27,5 +27,11 @@ export async function templateReady(platform: Platform, scope: TenantScope, refe
 
 function bakeFailed(row: Template): CollimateError {
   const cause = errorCodeSchema.safeParse(row.errorCode);
-  return new CollimateError("bake_failed", `template ${row.id} (${row.name}) failed to bake${cause.success && cause.data !== "bake_failed" ? ` (${cause.data})` : ""}: ${row.error}`.slice(0, 8_000));
+  return new CollimateError(
+    "bake_failed",
+    `template ${row.id} (${row.name}) failed to bake${cause.success && cause.data !== "bake_failed" ? ` (${cause.data})` : ""}: ${row.error}`.slice(
+      0,
+      8_000,
+    ),
+  );
 }

@@ -13,7 +13,8 @@ import { checkTier, clampWidth, specOf } from "./spec.ts";
 
 /** A node's word on what it holds is good for this long (heartbeats come every few seconds). */
 const TELEMETRY_MS = 30_000;
-const DROP_DEADLINE_MS = 24 * 3_600_000;
+/** The scheduler asks again for what is then still on a node. */
+const DROP_DEADLINE_MS = 600_000;
 
 export class TemplateService {
   readonly #platform: Platform;
@@ -39,7 +40,11 @@ export class TemplateService {
   /** A demo key registers what the catalog already has (wire contract, section 6). */
   async #catalogOnly(caller: Caller, body: CreateTemplate): Promise<TemplateStatus> {
     const row = await this.#scope(caller).catalogTemplateOfImage(body.image);
-    if (!row) throw new CollimateError("demo_tier_limit", `the demo tier runs catalog images only, and ${body.image} is not one; use a pro key to bake your own`);
+    if (!row)
+      throw new CollimateError(
+        "demo_tier_limit",
+        `the demo tier runs catalog images only, and ${body.image} is not one; use a pro key to bake your own`,
+      );
     return this.#render([row]).then(only);
   }
 
@@ -76,21 +81,23 @@ export class TemplateService {
     const row = await this.#scope(caller).ownTemplate(reference);
     await begin(this.#platform, caller, null, async () => async (scope) => {
       await scope.lock();
-      const live = await scope.liveSandboxCount(row.id);
+      const live = await scope.sandboxesOn(row);
       if (live > 0) throw new CollimateError("template_in_use", `template ${row.id} has ${live} live sandbox${live === 1 ? "" : "es"}`);
       await scope.updateTemplate(row, { deletedAt: new Date() });
       await scope.cancelQueuedBakes(row.id);
-      return { kind: "drop_template", templateId: row.id, request: { snapshotIds: await scope.snapshotIds(row.id) }, deadlineMs: DROP_DEADLINE_MS, leased: false };
+      return { kind: "drop_template", templateId: row.id, request: {}, deadlineMs: DROP_DEADLINE_MS, leased: false };
     });
     return { deleted: true, id: row.id };
   }
 
   async #render(rows: readonly Template[]): Promise<TemplateStatus[]> {
     const onNodes = await this.#platform.database.client.nodeSnapshot.findMany({
-      where: { templateId: { in: rows.map((row) => row.id) }, seenAt: { gte: new Date(Date.now() - TELEMETRY_MS) } }, orderBy: { nodeId: "asc" },
+      where: { templateId: { in: rows.map((row) => row.id) }, seenAt: { gte: new Date(Date.now() - TELEMETRY_MS) } },
+      orderBy: { nodeId: "asc" },
     });
     const byTemplate = Map.groupBy(onNodes, (n) => n.templateId);
-    const current = (row: Template): NodeSnapshot[] => (byTemplate.get(row.id) ?? []).filter((n) => row.snapshotId === null || n.snapshotId === row.snapshotId);
+    const current = (row: Template): NodeSnapshot[] =>
+      (byTemplate.get(row.id) ?? []).filter((n) => row.snapshotId === null || n.snapshotId === row.snapshotId);
     return rows.map((row) => renderTemplate(row, current(row)));
   }
 }

@@ -33,7 +33,8 @@ export class TenantScope {
   /** Oldest first; a group in the order of its children. */
   sandboxes(): Promise<Sandbox[]> {
     return this.#db.sandbox.findMany({
-      where: { tenantId: this.tenantId, state: { not: "deleted" } }, orderBy: [{ createdAt: "asc" }, { ordinal: "asc" }, { id: "asc" }],
+      where: { tenantId: this.tenantId, state: { not: "deleted" } },
+      orderBy: [{ createdAt: "asc" }, { ordinal: "asc" }, { id: "asc" }],
     });
   }
 
@@ -44,8 +45,8 @@ export class TenantScope {
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
-  liveSandboxCount(templateId?: string): Promise<number> {
-    return this.#db.sandbox.count({ where: { tenantId: this.tenantId, state: { in: [...LIVE_STATES] }, ...(templateId ? { templateId } : {}) } });
+  liveSandboxCount(): Promise<number> {
+    return this.#db.sandbox.count({ where: { tenantId: this.tenantId, state: { in: [...LIVE_STATES] } } });
   }
 
   async insertSandboxes(rows: readonly Omit<P.SandboxCreateManyInput, "tenantId">[]): Promise<void> {
@@ -56,7 +57,8 @@ export class TenantScope {
   async moveSandbox(row: Sandbox, event: SandboxEvent, data: P.SandboxUpdateManyMutationInput = {}): Promise<SandboxState> {
     const to = next(SANDBOX_MACHINE, sandboxStateSchema.parse(row.state), event);
     const moved = await this.#db.sandbox.updateMany({
-      where: { id: row.id, tenantId: this.tenantId, version: row.version, state: row.state }, data: { ...data, state: to, version: { increment: 1 } },
+      where: { id: row.id, tenantId: this.tenantId, version: row.version, state: row.state },
+      data: { ...data, state: to, version: { increment: 1 } },
     });
     if (moved.count !== 1) throw new CollimateError("conflict", `sandbox ${row.id} changed meanwhile; read it again`);
     return to;
@@ -68,9 +70,12 @@ export class TenantScope {
   async template(reference: string): Promise<Template> {
     const seen: P.TemplateWhereInput[] = [{ tenantId: this.tenantId }, { visibility: "public" }];
     const rows = await this.#db.template.findMany({
-      where: { deletedAt: null, AND: [{ OR: seen }, { OR: [{ id: reference }, { name: reference }] }] }, orderBy: [{ createdAt: "desc" }, { id: "desc" }], take: 200,
+      where: { deletedAt: null, AND: [{ OR: seen }, { OR: [{ id: reference }, { name: reference }] }] },
+      orderBy: [{ createdAt: "desc" }, { id: "desc" }],
+      take: 200,
     });
-    const rank = (t: Template) => (t.id === reference ? 8 : 0) + (t.tenantId === this.tenantId ? 4 : 0) + (t.phase === "Live" ? 2 : 0) + (t.phase === "Failed" ? 0 : 1);
+    const rank = (t: Template) =>
+      (t.id === reference ? 8 : 0) + (t.tenantId === this.tenantId ? 4 : 0) + (t.phase === "Live" ? 2 : 0) + (t.phase === "Failed" ? 0 : 1);
     const best = rows.reduce<Template | undefined>((a, b) => (a !== undefined && rank(a) >= rank(b) ? a : b), undefined);
     if (!best) throw new TemplateNotFound(reference);
     return best;
@@ -81,17 +86,24 @@ export class TenantScope {
     return this.#db.template.findUniqueOrThrow({ where: { id: sandbox.templateId } });
   }
 
+  /** Anyone's: a catalog template is in use as long as one tenant has a sandbox of it. */
+  sandboxesOn(own: Template): Promise<number> {
+    return this.#db.sandbox.count({ where: { template: { id: own.id, tenantId: this.tenantId }, state: { in: [...LIVE_STATES] } } });
+  }
+
   /** As `template`, for changes: those of the catalog are refused. */
   async ownTemplate(reference: string): Promise<Template> {
     const row = await this.template(reference);
-    if (row.tenantId !== this.tenantId) throw new CollimateError("forbidden", `${reference} is a catalog template, which only the platform changes`);
+    if (row.tenantId !== this.tenantId)
+      throw new CollimateError("forbidden", `${reference} is a catalog template, which only the platform changes`);
     return row;
   }
 
   /** Own ones and the catalog, oldest first. */
   templates(): Promise<Template[]> {
     return this.#db.template.findMany({
-      where: { deletedAt: null, OR: [{ tenantId: this.tenantId }, { visibility: "public" }] }, orderBy: [{ createdAt: "asc" }, { id: "asc" }],
+      where: { deletedAt: null, OR: [{ tenantId: this.tenantId }, { visibility: "public" }] },
+      orderBy: [{ createdAt: "asc" }, { id: "asc" }],
     });
   }
 
@@ -109,7 +121,8 @@ export class TenantScope {
 
   async updateTemplate(row: Template, data: P.TemplateUpdateManyMutationInput): Promise<void> {
     const changed = await this.#db.template.updateMany({
-      where: { id: row.id, tenantId: this.tenantId, version: row.version, deletedAt: null }, data: { ...data, version: { increment: 1 } },
+      where: { id: row.id, tenantId: this.tenantId, version: row.version, deletedAt: null },
+      data: { ...data, version: { increment: 1 } },
     });
     if (changed.count !== 1) throw new CollimateError("conflict", `template ${row.id} changed meanwhile; read it again`);
   }
@@ -119,15 +132,16 @@ export class TenantScope {
     await this.#db.template.updateMany({ where: { id, tenantId: this.tenantId, deletedAt: null }, data });
   }
 
-  async snapshotIds(templateId: string): Promise<string[]> {
-    const rows = await this.#db.snapshot.findMany({ where: { tenantId: this.tenantId, templateId, deletedAt: null }, select: { id: true } });
-    return rows.map((row) => row.id);
-  }
-
   // operations
 
   operation(id: string): Promise<Operation | null> {
     return this.#db.operation.findFirst({ where: { id, tenantId: this.tenantId } });
+  }
+
+  /** Within a transaction: nobody else changes the operation until it ends. */
+  async lockOperation(id: string): Promise<Operation | null> {
+    await this.#db.$queryRaw`SELECT 1 FROM "operations" WHERE "id" = ${id} AND "tenantId" = ${this.tenantId} FOR UPDATE`;
+    return this.operation(id);
   }
 
   operationOfKey(idempotencyKey: string): Promise<Operation | null> {
@@ -136,7 +150,8 @@ export class TenantScope {
 
   openOperationOn(sandboxId: string): Promise<Operation | null> {
     return this.#db.operation.findFirst({
-      where: { tenantId: this.tenantId, sandboxIds: { has: sandboxId }, state: { in: ["queued", "assigned"] } }, orderBy: { createdAt: "desc" },
+      where: { tenantId: this.tenantId, sandboxIds: { has: sandboxId }, state: { in: ["queued", "assigned"] } },
+      orderBy: { createdAt: "desc" },
     });
   }
 
@@ -148,7 +163,8 @@ export class TenantScope {
   async cancelQueuedBakes(templateId: string): Promise<void> {
     const failure = new CollimateError("not_found", `template ${templateId} was deleted`).toFailure();
     await this.#db.operation.updateMany({
-      where: { tenantId: this.tenantId, templateId, kind: "bake", state: "queued" }, data: { state: "failed", failure, endedAt: new Date(), version: { increment: 1 } },
+      where: { tenantId: this.tenantId, templateId, kind: "bake", state: "queued" },
+      data: { state: "failed", failure, endedAt: new Date(), version: { increment: 1 } },
     });
   }
 

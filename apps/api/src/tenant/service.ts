@@ -29,7 +29,9 @@ export class TenantService {
   async create(name: string, tier: Tier): Promise<NewTenant> {
     const key = newKey(tier);
     const tenantId = newId("tenant");
-    await this.#platform.database.client.tenant.create({ data: { id: tenantId, name, tier, keys: { create: { id: key.id, hash: key.hash, name: "first" } } } });
+    await this.#platform.database.client.tenant.create({
+      data: { id: tenantId, name, tier, keys: { create: { id: key.id, hash: key.hash, name: "first" } } },
+    });
     return { tenantId, keyId: key.id, apiKey: key.key };
   }
 
@@ -44,25 +46,40 @@ export class TenantService {
 
   /** Dead everywhere within a second. */
   async revokeKey(keyId: string): Promise<{ revoked: true; keyId: string }> {
-    const changed = await this.#platform.database.client.apiKey.updateMany({ where: { id: keyId, revokedAt: null }, data: { revokedAt: new Date() } });
+    const changed = await this.#platform.database.client.apiKey.updateMany({
+      where: { id: keyId, revokedAt: null },
+      data: { revokedAt: new Date() },
+    });
     if (changed.count === 0) throw new CollimateError("not_found", `no live key ${keyId}`);
     return { revoked: true, keyId };
   }
 
   async list(): Promise<TenantRow[]> {
-    const rows = await this.#platform.database.client.tenant.findMany({ include: { keys: { orderBy: { createdAt: "asc" } } }, orderBy: { createdAt: "asc" } });
+    const rows = await this.#platform.database.client.tenant.findMany({
+      include: { keys: { orderBy: { createdAt: "asc" } } },
+      orderBy: { createdAt: "asc" },
+    });
     return rows.map((row) => ({
       id: row.id,
       name: row.name,
       tier: tierSchema.parse(row.tier),
       createdAt: row.createdAt.toISOString(),
-      keys: row.keys.map((k) => ({ id: k.id, name: k.name, createdAt: k.createdAt.toISOString(), expiresAt: k.expiresAt?.toISOString() ?? "", revokedAt: k.revokedAt?.toISOString() ?? "" })),
+      keys: row.keys.map((k) => ({
+        id: k.id,
+        name: k.name,
+        createdAt: k.createdAt.toISOString(),
+        expiresAt: k.expiresAt?.toISOString() ?? "",
+        revokedAt: k.revokedAt?.toISOString() ?? "",
+      })),
     }));
   }
 
   /** Puts a template into the catalog, which every tenant sees, or takes it out. */
   async setVisibility(templateId: string, visibility: "public" | "private"): Promise<{ id: string; visibility: string }> {
-    const changed = await this.#platform.database.client.template.updateMany({ where: { id: templateId, deletedAt: null }, data: { visibility, version: { increment: 1 } } });
+    const changed = await this.#platform.database.client.template.updateMany({
+      where: { id: templateId, deletedAt: null },
+      data: { visibility, version: { increment: 1 } },
+    });
     if (changed.count === 0) throw new CollimateError("not_found", `no template ${templateId}`);
     return { id: templateId, visibility };
   }

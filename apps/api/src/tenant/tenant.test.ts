@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { API_KEY } from "@collimate/contracts";
 import { describe, expect, it } from "vitest";
-import { ADMIN_TOKEN, apiForFile, askWith } from "../../test/api-under-test.ts";
+import { ADMIN_TOKEN, apiForFile, askWith } from "../../tests/api-under-test.ts";
 import { Authenticator } from "./authenticate.ts";
 import { bearer, newKey, sameSecret } from "./key.ts";
 
@@ -19,12 +19,18 @@ describe("POST /internal/tenants", () => {
   it("is the administrator's alone", async () => {
     const { apiKey } = await t().tenant("ent");
     for (const token of [undefined, apiKey, `${ADMIN_TOKEN}x`]) {
-      expect(await askWith(t().api.url, token)("POST", "/internal/tenants", { name: "x", tier: "pro" })).toMatchObject({ status: 401, body: { code: "unauthorized" } });
+      expect(await askWith(t().api.url, token)("POST", "/internal/tenants", { name: "x", tier: "pro" })).toMatchObject({
+        status: 401,
+        body: { code: "unauthorized" },
+      });
     }
     expect((await askWith(t().api.url, ADMIN_TOKEN)("GET", "/v1/templates")).status).toBe(401);
   });
   it("names what is wrong", async () => {
-    expect(await admin()("POST", "/internal/tenants", { name: "x", tier: "gold" })).toMatchObject({ status: 400, body: { message: expect.stringMatching(/^tier: /) } });
+    expect(await admin()("POST", "/internal/tenants", { name: "x", tier: "gold" })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/^tier: /) },
+    });
   });
 });
 
@@ -34,7 +40,7 @@ describe("a key", () => {
     expect((await ask("GET", "/v1/templates")).status).toBe(200);
     const [row] = await t().database.client.apiKey.findMany({ where: { tenantId } });
     await t().api.services.tenants.revokeKey(row?.id ?? "");
-    await expect.poll(async () => (await ask("GET", "/v1/templates")).status, { timeout: 2_000 }).toBe(401);
+    await expect.poll(async () => (await ask("GET", "/v1/templates")).status).toBe(401);
     const expired = await t().api.services.tenants.createKey(tenantId, "old", new Date(Date.now() - 1));
     expect((await askWith(t().api.url, expired.apiKey)("GET", "/v1/templates")).status).toBe(401);
   });
@@ -42,7 +48,16 @@ describe("a key", () => {
     const { tenantId } = await t().tenant();
     let looked = 0;
     const { client } = t().database;
-    const counting = client.$extends({ query: { apiKey: { findUnique: ({ args, query }) => { looked++; return query(args); } } } });
+    const counting = client.$extends({
+      query: {
+        apiKey: {
+          findUnique: ({ args, query }) => {
+            looked++;
+            return query(args);
+          },
+        },
+      },
+    });
     // The extended client has the same methods; its type says so in other words.
     const authenticator = new Authenticator(counting as unknown as typeof client);
     const { apiKey } = await t().api.services.tenants.createKey(tenantId, "n", null);
@@ -59,7 +74,13 @@ describe("a key", () => {
     expect(new Set(Array.from({ length: 100 }, () => newKey("pro").key)).size).toBe(100);
   });
   it("is read from the header whatever the case of its scheme", () => {
-    expect([bearer("bearer  abc"), bearer("Basic abc"), bearer("Bearer"), bearer(undefined), bearer("Bearer a b")]).toEqual(["abc", undefined, undefined, undefined, undefined]);
+    expect([bearer("bearer  abc"), bearer("Basic abc"), bearer("Bearer"), bearer(undefined), bearer("Bearer a b")]).toEqual([
+      "abc",
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
     expect([sameSecret("a", "a"), sameSecret("a", "ab")]).toEqual([true, false]);
   });
 });

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import { createSandboxSchema, createTemplateSchema, forkSandboxSchema, idSchema, usageQuerySchema, widthSchema } from "@collimate/contracts";
+import {
+  createSandboxSchema,
+  createTemplateSchema,
+  forkSandboxSchema,
+  idSchema,
+  usageQuerySchema,
+  widthSchema,
+} from "@collimate/contracts";
 import { z } from "zod";
 import type { Services } from "../services.ts";
 import { createTenantSchema } from "../tenant/admin.ts";
@@ -13,7 +20,9 @@ function templateRouter({ templates }: Services) {
     list: tenantProcedure.query(({ ctx }) => templates.list(ctx.caller)),
     get: tenantProcedure.input(byReference).query(({ ctx, input }) => templates.get(ctx.caller, input.id)),
     create: tenantProcedure.input(createTemplateSchema).mutation(({ ctx, input }) => templates.create(ctx.caller, input)),
-    expect: tenantProcedure.input(byReference.extend({ width: widthSchema })).mutation(({ ctx, input }) => templates.expect(ctx.caller, input.id, input.width)),
+    expect: tenantProcedure
+      .input(byReference.extend({ width: widthSchema }))
+      .mutation(({ ctx, input }) => templates.expect(ctx.caller, input.id, input.width)),
     release: tenantProcedure.input(byReference).mutation(({ ctx, input }) => templates.release(ctx.caller, input.id)),
     delete: tenantProcedure.input(byReference).mutation(({ ctx, input }) => templates.delete(ctx.caller, input.id)),
   });
@@ -24,7 +33,9 @@ function sandboxRouter({ sandboxes }: Services) {
     list: tenantProcedure.query(({ ctx }) => sandboxes.list(ctx.caller)),
     get: tenantProcedure.input(byId).query(({ ctx, input }) => sandboxes.get(ctx.caller, input.id)),
     create: tenantProcedure.input(createSandboxSchema).mutation(({ ctx, input }) => sandboxes.create(ctx.caller, input, null, ctx.hold)),
-    fork: tenantProcedure.input(forkSandboxSchema.extend({ id: idSchema })).mutation(({ ctx, input: { id, ...body } }) => sandboxes.fork(ctx.caller, id, body, null, ctx.hold)),
+    fork: tenantProcedure
+      .input(forkSandboxSchema.extend({ id: idSchema }))
+      .mutation(({ ctx, input: { id, ...body } }) => sandboxes.fork(ctx.caller, id, body, null, ctx.hold)),
     suspend: tenantProcedure.input(byId).mutation(({ ctx, input }) => sandboxes.suspend(ctx.caller, input.id, ctx.hold)),
     resume: tenantProcedure.input(byId).mutation(({ ctx, input }) => sandboxes.resume(ctx.caller, input.id, ctx.hold)),
     delete: tenantProcedure.input(byId).mutation(({ ctx, input }) => sandboxes.delete(ctx.caller, input.id, ctx.hold)),
@@ -32,13 +43,21 @@ function sandboxRouter({ sandboxes }: Services) {
 }
 
 function adminRouter({ tenants }: Services) {
-  const newKey = z.object({ tenantId: idSchema, name: z.string().max(200).default(""), expiresAt: z.iso.datetime({ offset: true }).optional() });
+  const newKey = z.object({
+    tenantId: idSchema,
+    name: z.string().max(200).default(""),
+    expiresAt: z.iso.datetime({ offset: true }).optional(),
+  });
   return router({
     tenants: adminProcedure.query(() => tenants.list()),
     createTenant: adminProcedure.input(createTenantSchema).mutation(({ input }) => tenants.create(input.name, input.tier)),
-    createKey: adminProcedure.input(newKey).mutation(({ input }) => tenants.createKey(input.tenantId, input.name, input.expiresAt ? new Date(input.expiresAt) : null)),
+    createKey: adminProcedure
+      .input(newKey)
+      .mutation(({ input }) => tenants.createKey(input.tenantId, input.name, input.expiresAt ? new Date(input.expiresAt) : null)),
     revokeKey: adminProcedure.input(z.object({ keyId: z.string().max(80) })).mutation(({ input }) => tenants.revokeKey(input.keyId)),
-    setVisibility: adminProcedure.input(z.object({ templateId: idSchema, visibility: z.enum(["public", "private"]) })).mutation(({ input }) => tenants.setVisibility(input.templateId, input.visibility)),
+    setVisibility: adminProcedure
+      .input(z.object({ templateId: idSchema, visibility: z.enum(["public", "private"]) }))
+      .mutation(({ input }) => tenants.setVisibility(input.templateId, input.visibility)),
   });
 }
 

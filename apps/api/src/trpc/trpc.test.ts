@@ -2,13 +2,15 @@
 /** The second skin: same services, same errors. */
 import { createTRPCClient, httpBatchLink } from "@trpc/client";
 import { describe, expect, it } from "vitest";
-import { ADMIN_TOKEN, apiForFile } from "../../test/api-under-test.ts";
+import { ADMIN_TOKEN, apiForFile } from "../../tests/api-under-test.ts";
 import type { AppRouter } from "./router.ts";
 
 const t = apiForFile();
 
 function client(token: string | undefined) {
-  return createTRPCClient<AppRouter>({ links: [httpBatchLink({ url: `${t().api.url}/trpc`, headers: token ? { authorization: `Bearer ${token}` } : {} })] });
+  return createTRPCClient<AppRouter>({
+    links: [httpBatchLink({ url: `${t().api.url}/trpc`, headers: token ? { authorization: `Bearer ${token}` } : {} })],
+  });
 }
 
 describe("tRPC", () => {
@@ -26,18 +28,26 @@ describe("tRPC", () => {
     expect(await mine.sandboxes.delete.mutate({ id: sandbox.id })).toMatchObject({ deleted: true });
     expect(await mine.sandboxes.list.query()).toHaveLength(2);
     expect((await mine.usage.query()).totals.sandboxes).toBe(3);
-    expect((await admin.admin.tenants.query()).find((row) => row.id === tenantId)?.keys.map((key) => key.name)).toEqual(["first", "second"]);
+    expect((await admin.admin.tenants.query()).find((row) => row.id === tenantId)?.keys.map((key) => key.name)).toEqual([
+      "first",
+      "second",
+    ]);
     expect(await client(undefined).health.query()).toMatchObject({ status: "ok" });
   });
 
   it("has the catalogue's errors, with the status and the REST body", async () => {
     const { apiKey } = await t().tenant();
     await expect(client(apiKey).sandboxes.get.query({ id: "sb_none" })).rejects.toMatchObject({
-      message: "no sandbox sb_none", data: { code: "NOT_FOUND", httpStatus: 404, collimate: { code: "not_found", error: "no sandbox sb_none", retryable: false } },
+      message: "no sandbox sb_none",
+      data: { code: "NOT_FOUND", httpStatus: 404, collimate: { code: "not_found", error: "no sandbox sb_none", retryable: false } },
     });
-    await expect(client(undefined).sandboxes.list.query()).rejects.toMatchObject({ data: { httpStatus: 401, collimate: { code: "unauthorized" } } });
+    await expect(client(undefined).sandboxes.list.query()).rejects.toMatchObject({
+      data: { httpStatus: 401, collimate: { code: "unauthorized" } },
+    });
     await expect(client(apiKey).admin.tenants.query()).rejects.toMatchObject({ data: { httpStatus: 401 } });
-    await expect(client(apiKey).sandboxes.fork.mutate({ id: "sb_x", count: 0 })).rejects.toMatchObject({ data: { httpStatus: 400, collimate: { code: "bad_request" } } });
+    await expect(client(apiKey).sandboxes.fork.mutate({ id: "sb_x", count: 0 })).rejects.toMatchObject({
+      data: { httpStatus: 400, collimate: { code: "bad_request" } },
+    });
   });
 
   it("never shows a stack", async () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { StatePaths } from "../state/paths.ts";
 import { controlGroups } from "./checks/control-groups.ts";
+import { criuTrial } from "./checks/criu.ts";
 import { hostSettings } from "./checks/host-settings.ts";
 import { checkpointing, hugePages, kernelVersion, namespaces } from "./checks/kernel.ts";
 import { overlayOnMappedLayers } from "./checks/overlay.ts";
@@ -25,13 +26,16 @@ export async function examine(paths: StatePaths, tools: string): Promise<Finding
     "/dev/shm": sharedMemory,
     programs: distributionPrograms,
     "built programs": () => builtPrograms(tools),
+    criu: () => criuTrial(tools),
     overlay: () => overlayOnMappedLayers(tools),
     ports: () => ports(paths),
     "host settings": hostSettings,
   };
   const found: Finding[] = [];
   for (const [name, check] of Object.entries(checks)) {
-    const result = await check().catch((error: unknown) => fail(name, `the check itself failed: ${error instanceof Error ? error.message : String(error)}`, "tell us"));
+    const result = await check().catch((error: unknown) =>
+      fail(name, `the check itself failed: ${error instanceof Error ? error.message : String(error)}`, "tell us"),
+    );
     found.push(...(Array.isArray(result) ? result : [result]));
   }
   return found;

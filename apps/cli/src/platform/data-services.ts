@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { POLITE_STOP, POSTGRES_STOP, startPostgres, startRedis, startRegistry } from "@collimate/embedded";
 import type { StartOptions } from "@collimate/embedded";
 import { logPath, recordPath } from "../state/paths.ts";
+import { START_DEADLINE_MS } from "./part.ts";
 import type { Part, StartContext } from "./part.ts";
 import { choosePort } from "./port.ts";
 import { accepts, serves } from "./probe.ts";
@@ -35,5 +36,6 @@ async function optionsOf(name: string, { paths, endpoints }: StartContext): Prom
     lifetime: "detached",
     record: recordPath(paths, name),
     log: logPath(paths, name),
+    deadlineMs: START_DEADLINE_MS,
   };
 }

@@ -4,6 +4,9 @@ import type { StatePaths } from "../state/paths.ts";
 import type { Endpoints } from "../state/endpoints.ts";
 import type { Secrets } from "../state/secrets.ts";
 
+/** A part that is not ready by then never will be, also on a machine that is busy with something else. */
+export const START_DEADLINE_MS = 120_000;
+
 /** What the start of a part can build on. */
 export interface StartContext {
   paths: StatePaths;

@@ -5,15 +5,18 @@ import { join } from "node:path";
 export interface MemorySample {
   /** Unix time in seconds. */
   at: number;
-  /** Bytes charged to each sandbox that lives: what it has written itself, and its page tables. */
+  /** Bytes of anonymous memory charged to each sandbox that lives: the pages that it wrote itself and shares with nobody. */
   sandboxes: number[];
 }
 
-const INTERVAL_MS = 250;
-/** Of memory that the kernel counts per group: v1, v2. */
-const USAGE_FILES = ["memory.usage_in_bytes", "memory.current"];
+const INTERVAL_MS = 100;
+/** Anonymous memory in a group's memory.stat: v1 calls it rss, v2 anon. */
+const ANONYMOUS = /^(?:rss|anon) (\d+)$/m;
 
-/** Watches, from outside, what each sandbox of a node is charged for. Reading a file per sandbox costs next to nothing. */
+/**
+ * Watches, from outside, what each sandbox of a node has written. Pages that a child shares with its parent are charged to the
+ * holder, so a child's own charge is its private memory. Reading a file per sandbox costs next to nothing.
+ */
 export class ChildMemoryWatch implements Disposable {
   readonly #folder: string | undefined;
   readonly #samples: MemorySample[] = [];
@@ -28,22 +31,23 @@ export class ChildMemoryWatch implements Disposable {
     if (this.#folder === undefined) return;
     const sandboxes: number[] = [];
     for (const name of entries(this.#folder) ?? []) {
+      if (!name.startsWith("slot-")) continue;
       const group = join(this.#folder, name);
       if (content(join(group, "cgroup.procs")) === "") continue; // a prepared place, nobody in it
-      const usage = USAGE_FILES.map((file) => content(join(group, file))).find((text) => text !== "");
-      if (usage !== undefined) sandboxes.push(Number(usage));
+      const [, anonymous] = ANONYMOUS.exec(content(join(group, "memory.stat"))) ?? [];
+      if (anonymous !== undefined) sandboxes.push(Number(anonymous));
     }
     this.#samples.push({ at: Date.now() / 1_000, sandboxes });
   }
 
   /**
-   * Mebibytes charged to the median child while a group of this width lived; null when nobody looked while all of it did.
-   * The parent, which carries the working set, does not move a median.
+   * Mebibytes of the median child's private memory while a group of this width lived; null when nobody looked while all of it
+   * did. The parent, which carries the working set, does not move a median; nor does a look in the middle of the group's start
+   * or end, when children have more or less than they will have or had.
    */
   perChild(from: number, to: number, width: number): number | null {
-    const full = this.#samples.filter(({ at, sandboxes }) => at >= from && at <= to && sandboxes.length > width);
-    const most = Math.max(...full.map(({ sandboxes }) => median(sandboxes)));
-    return full.length === 0 ? null : most / 2 ** 20;
+    const looks = this.#samples.filter(({ at, sandboxes }) => at >= from && at <= to && sandboxes.length > width);
+    return looks.length === 0 ? null : median(looks.map(({ sandboxes }) => median(sandboxes))) / 2 ** 20;
   }
 
   [Symbol.dispose](): void {
@@ -57,7 +61,9 @@ function median(values: readonly number[]): number {
 
 function entries(path: string): string[] | undefined {
   try {
-    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
   } catch {
     return undefined;
   }

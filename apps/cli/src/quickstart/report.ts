@@ -35,7 +35,7 @@ const COLUMNS: readonly Column[] = [
   { title: "fork", align: "right" },
   { title: "grading", align: "right" },
   { title: "mean reward", align: "right" },
-  { title: "memory per child", align: "right" },
+  { title: "private memory", align: "right" },
   { title: "parent pause", align: "right" },
 ];
 
@@ -62,7 +62,7 @@ export function render(report: Report): string {
     "",
     `usage  ${used.length === 0 ? "not told" : used.join(", ")}`,
     `client collimate-rl ${report.client_version}`,
-    "memory per child: what the kernel charges the median child for, its own writes and page tables",
+    "private memory: what the median child has written itself, as the kernel counts it",
   ].join("\n");
 }
 

@@ -20,7 +20,7 @@ export function usageCommand(): Command {
       const query = new URLSearchParams();
       if (flags.from !== undefined) query.set("from", flags.from);
       if (flags.to !== undefined) query.set("to", flags.to);
-      const reply = await (await connect()).get(`/v1/usage?${query}`, usageReplySchema);
+      const reply = await (await connect()).get(`/v1/usage?${query.toString()}`, usageReplySchema);
       if (flags.json === true) {
         process.stdout.write(`${JSON.stringify(reply)}\n`);
         return;

@@ -18,7 +18,12 @@ interface Missing {
 /** `before`: the node's row as the last heartbeat left it, so `before.heartbeatAt` is when all but the missing were last seen. */
 export async function recordRoll(ctx: Context, tx: Tx, beat: Heartbeat, before: Node): Promise<void> {
   await tx.sandbox.updateMany({
-    where: { nodeId: beat.nodeId, id: { in: beat.sandboxes }, OR: [{ missedBeats: { gt: 0 } }, { reservedMib: { gt: 0 } }], state: { in: ["running", "suspending", "deleting"] } },
+    where: {
+      nodeId: beat.nodeId,
+      id: { in: beat.sandboxes },
+      OR: [{ missedBeats: { gt: 0 } }, { reservedMib: { gt: 0 } }],
+      state: { in: ["running", "suspending", "deleting"] },
+    },
     data: { missedBeats: 0, lastSeenAt: null, reservedMib: 0 },
   });
   const anew = before.startId !== beat.startId;
@@ -27,7 +32,7 @@ export async function recordRoll(ctx: Context, tx: Tx, beat: Heartbeat, before: 
   const reason = anew ? "its node's agent was started anew and it did not live on" : "it vanished from its node";
   for (const { id, lastSeenAt } of gone) {
     await move(tx, [id], "fail", { error: reason, endedAt: lastSeenAt, reservedMib: 0 });
-    await closeMeters(tx, [id], lastSeenAt);
+    await closeMeters(tx, [{ sandboxId: id, endedAt: lastSeenAt }]);
     ctx.metrics.lostSandboxes.inc({ why: anew ? "agent_restart" : "vanished" });
     ctx.log.warn({ sandboxId: id, nodeId: beat.nodeId, reason, lastSeenAt }, "a sandbox was lost");
   }

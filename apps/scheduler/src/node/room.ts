@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The room of nodes: reserving it, and counting again what is reserved. */
-import { Prisma, type Tx } from "@collimate/db";
+import { type Database, Prisma, type Tx } from "@collimate/db";
+import type { Logger } from "@collimate/telemetry";
 import type { Policy } from "../config.ts";
-import type { Context } from "../context.ts";
 
 export interface Need {
   readonly mib: number;
@@ -24,13 +24,11 @@ export async function reserveRoom(tx: Tx, nodeId: string, need: Need, policy: Po
 
 /** Could an empty node of this size take it? */
 export function fitsEmpty(node: { readonly memoryTotalMib: number; readonly slotsTotal: number }, need: Need, policy: Policy): boolean {
-  return need.slots <= node.slotsTotal && need.mib <= node.memoryTotalMib - Math.max(policy.reserveMib, Math.floor(node.memoryTotalMib / 20));
+  return need.slots <= node.slotsTotal && need.mib <= node.memoryTotalMib - keptFreeMib(node.memoryTotalMib, policy);
 }
 
-/** Holds the node's row until the transaction ends, so that nobody reserves meanwhile. */
-export async function lockNode(tx: Tx, nodeId: string): Promise<boolean> {
-  const rows = await tx.$queryRaw<unknown[]>`SELECT 1 FROM "nodes" WHERE "id" = ${nodeId} FOR UPDATE`;
-  return rows.length === 1;
+export function keptFreeMib(totalMib: number, policy: Policy): number {
+  return Math.max(policy.reserveMib, Math.floor(totalMib / 20));
 }
 
 /**
@@ -57,14 +55,45 @@ export interface Freed {
   readonly at: Date;
 }
 
-/**
- * Counts again, and believes in freed slots before the next heartbeat says so: a trainer that deletes one group and forks the
- * next does not wait for it. Were it wrong, the node would refuse and the operation be placed again.
- */
-export async function recountRoom(ctx: Context, { nodeId, slots, at }: Freed): Promise<void> {
-  await ctx.db.client.$transaction(async (tx) => {
-    if (!(await lockNode(tx, nodeId))) return;
-    if (slots > 0) await tx.$executeRaw`UPDATE "nodes" SET "slotsFree" = LEAST("slotsTotal", "slotsFree" + ${slots}) WHERE "id" = ${nodeId} AND "heartbeatAt" < ${at}`;
-    await recount(tx, nodeId, ctx.policy);
-  });
+/** Counts again where something has ended; of many ends on a node at once, all together. */
+export class RoomCounter {
+  readonly #db: Database;
+  readonly #policy: Policy;
+  readonly #log: Logger;
+  /** What came in while a count of the node was going on. */
+  readonly #next = new Map<string, Freed[]>();
+
+  constructor(db: Database, policy: Policy, log: Logger) {
+    this.#db = db;
+    this.#policy = policy;
+    this.#log = log;
+  }
+
+  /** Resolves when it is counted, or at once when the count under way will be followed by another. */
+  async count(freed: Freed): Promise<void> {
+    const waiting = this.#next.get(freed.nodeId);
+    if (waiting) return void waiting.push(freed);
+    for (let due = [freed]; due.length > 0; due = this.#next.get(freed.nodeId) ?? []) {
+      this.#next.set(freed.nodeId, []);
+      await this.#count(freed.nodeId, due).catch((error: unknown) =>
+        this.#log.warn({ err: error, nodeId: freed.nodeId }, "room was not counted; the next heartbeat will"),
+      );
+    }
+    this.#next.delete(freed.nodeId);
+  }
+
+  /**
+   * Believes in freed slots before the next heartbeat says so: a trainer that deletes one group and forks the next does not
+   * wait for it. Were it wrong, the node would refuse and the operation be placed again.
+   */
+  async #count(nodeId: string, freed: readonly Freed[]): Promise<void> {
+    await this.#db.client.$transaction(async (tx) => {
+      const [node] = await tx.$queryRaw<{ heartbeatAt: Date }[]>`SELECT "heartbeatAt" FROM "nodes" WHERE "id" = ${nodeId} FOR UPDATE`;
+      if (!node) return;
+      const slots = freed.filter((one) => one.at > node.heartbeatAt).reduce((sum, one) => sum + one.slots, 0);
+      if (slots > 0)
+        await tx.$executeRaw`UPDATE "nodes" SET "slotsFree" = LEAST("slotsTotal", "slotsFree" + ${slots}) WHERE "id" = ${nodeId}`;
+      await recount(tx, nodeId, this.#policy);
+    });
+  }
 }

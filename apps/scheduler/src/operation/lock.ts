@@ -7,8 +7,11 @@ export async function lockOperation(tx: Tx, id: string): Promise<Operation | und
   return row;
 }
 
-/** The operation if it is still queued and nobody else is at it. */
-export async function claimQueued(tx: Tx, id: string): Promise<Operation | undefined> {
-  const [row] = await tx.$queryRaw<Operation[]>`SELECT * FROM "operations" WHERE "id" = ${id} AND "state" = 'queued' FOR UPDATE SKIP LOCKED`;
-  return row;
+/** Those that are still queued and that nobody else is at, in the order of `ids`. */
+export async function claimQueued(tx: Tx, ids: readonly string[]): Promise<Operation[]> {
+  const rows = await tx.$queryRaw<
+    Operation[]
+  >`SELECT * FROM "operations" WHERE "id" = ANY (${ids}) AND "state" = 'queued' ORDER BY "id" FOR UPDATE SKIP LOCKED`;
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What waits for a place, in the order in which it is its turn. */
 import type { Context } from "../context.ts";
+import type { Claimant } from "./claims.ts";
 
-export interface Waiting {
+export interface Waiting extends Claimant {
   readonly id: string;
-  readonly tenantId: string;
   readonly createdAt: Date;
 }
 
@@ -14,7 +14,7 @@ export const BATCH = 256;
 /** What needs no room, and mostly gives some: oldest first. */
 export function freeingBacklog(ctx: Context): Promise<Waiting[]> {
   return ctx.db.client.$queryRaw<Waiting[]>`
-    SELECT "id", "tenantId", "createdAt" FROM "operations"
+    SELECT "id", "tenantId", "kind", "templateId", "createdAt" FROM "operations"
     WHERE "state" = 'queued' AND "kind" IN ('delete', 'suspend', 'drop_template') ORDER BY "createdAt", "id" LIMIT ${BATCH}`;
 }
 
@@ -24,8 +24,8 @@ export function freeingBacklog(ctx: Context): Promise<Waiting[]> {
  */
 export function fairBacklog(ctx: Context): Promise<Waiting[]> {
   return ctx.db.client.$queryRaw<Waiting[]>`
-    SELECT "id", "tenantId", "createdAt" FROM (
-      SELECT o."id", o."tenantId", o."createdAt", ROW_NUMBER() OVER (PARTITION BY o."tenantId" ORDER BY o."createdAt", o."id") AS turn
+    SELECT "id", "tenantId", "kind", "templateId", "createdAt" FROM (
+      SELECT o."id", o."tenantId", o."kind", o."templateId", o."createdAt", ROW_NUMBER() OVER (PARTITION BY o."tenantId" ORDER BY o."createdAt", o."id") AS turn
       FROM "operations" o LEFT JOIN "templates" t ON t."id" = o."templateId" AND o."kind" = 'create'
       WHERE o."state" = 'queued' AND o."kind" IN ('bake', 'create', 'fork', 'resume')
         AND NOT COALESCE(t."phase" IN ('Pending', 'Converting', 'Distributing') AND t."deletedAt" IS NULL, false)

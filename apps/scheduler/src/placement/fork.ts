@@ -4,8 +4,8 @@ import type { Sandbox } from "@collimate/db";
 import { fail, failure } from "../operation/end.ts";
 import { discard, move, sandboxesOf } from "../sandbox/move.ts";
 import { assign } from "./assign.ts";
-import type { Attempt } from "./attempt.ts";
-import { liveNode, privateMib, takeRoom } from "./nodes.ts";
+import type { Attempt } from "./held.ts";
+import { homeNode, privateMib, snapshotSizes, takeRoom } from "./nodes.ts";
 import { ENDED, NO_NODE, noRoom, NOT_READY, type Outcome } from "./outcome.ts";
 
 /** On the parent's node, room for all children or for none. */
@@ -21,16 +21,23 @@ export async function placeFork(attempt: Attempt): Promise<Outcome> {
   if (obstacle) return refuse(attempt, obstacle);
   if (parent?.state !== "running") return NOT_READY;
 
-  const node = await liveNode(attempt, parent.nodeId);
+  const node = await homeNode(attempt, parent.nodeId, "new work");
   if (!node) return NO_NODE;
   const { memory_mib } = resourcesSchema.parse(first.resources);
   const template = await tx.template.findUnique({ where: { id: parent.templateId }, select: { snapshotId: true } });
-  const each = await privateMib(tx, template?.snapshotId ?? null, memory_mib, ctx.policy);
+  const sizes = await snapshotSizes(tx, template?.snapshotId ? [template.snapshotId] : []);
+  const each = privateMib(sizes.get(template?.snapshotId ?? ""), memory_mib, ctx.policy);
   const need = { mib: each * children.length, slots: children.length };
   const choice = await takeRoom(attempt, [node], need);
-  if (choice.kind === "full") return noRoom(choice.nodes);
+  if (choice.kind === "full") return noRoom(choice.nodes, need);
   if (choice.kind === "too_large") {
-    return refuse(attempt, failure("does_not_fit", `${children.length} children need ${need.slots} slots and ${need.mib} MiB; the parent's node has ${node.slotsTotal} slots and ${node.memoryTotalMib} MiB in all`));
+    return refuse(
+      attempt,
+      failure(
+        "does_not_fit",
+        `${children.length} children need ${need.slots} slots and ${need.mib} MiB; the parent's node has ${node.slotsTotal} slots and ${node.memoryTotalMib} MiB in all`,
+      ),
+    );
   }
   await move(tx, operation.sandboxIds, "place", { nodeId: node.id, reservedMib: each });
   return assign(attempt, { nodeId: node.id });

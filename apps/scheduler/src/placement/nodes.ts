@@ -1,37 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which nodes would do, best first. */
-import type { Tx } from "@collimate/db";
+/** Which nodes would do, and how much they must have. */
+import type { Node, Tx } from "@collimate/db";
 import type { Policy } from "../config.ts";
 import { fitsEmpty, type Need, reserveRoom } from "../node/room.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 
-export interface Candidate {
-  readonly id: string;
-  readonly memoryTotalMib: number;
-  readonly slotsTotal: number;
-  /** Holds the snapshot that is asked for. */
-  readonly has: boolean;
-}
+export type Candidate = Pick<Node, "id" | "memoryTotalMib" | "slotsTotal">;
 
-const MOST = 2_000;
-
-/** Live nodes: those that hold the snapshot first (in memory before on disk), then by free memory. */
-export async function liveNodes(attempt: Pick<Attempt, "ctx" | "tx">, snapshotId: string | null): Promise<Candidate[]> {
-  const { tx, ctx } = attempt;
+/** Live nodes, those with most free memory first. */
+export function liveNodes({ tx, ctx }: Attempt): Promise<Candidate[]> {
   return tx.$queryRaw<Candidate[]>`
-    SELECT n."id", n."memoryTotalMib", n."slotsTotal", s."nodeId" IS NOT NULL AS "has"
-    FROM "nodes" n LEFT JOIN "node_snapshots" s ON s."nodeId" = n."id" AND s."snapshotId" = ${snapshotId}
-    WHERE n."state" = 'live' AND n."heartbeatAt" > ${freshSince(ctx.now(), ctx.policy)}
-    ORDER BY (s."nodeId" IS NOT NULL) DESC, s."resident" DESC NULLS LAST, n."memoryFreeMib" - n."reservedMib" DESC, n."id"
-    LIMIT ${MOST}`;
+    SELECT "id", "memoryTotalMib", "slotsTotal" FROM "nodes"
+    WHERE "state" = 'live' AND "heartbeatAt" > ${freshSince(ctx.now(), ctx.policy)} ORDER BY "memoryFreeMib" - "reservedMib" DESC, "id"`;
 }
 
-/** The node, if it is live. */
-export async function liveNode(attempt: Pick<Attempt, "ctx" | "tx">, nodeId: string | null): Promise<Candidate | undefined> {
+/** The node, if it answers. New work is not for one that drains. */
+export async function homeNode(
+  { tx, ctx }: Attempt,
+  nodeId: string | null,
+  purpose: "new work" | "winding up",
+): Promise<Candidate | undefined> {
   if (nodeId === null) return undefined;
-  const { tx, ctx } = attempt;
-  const row = await tx.node.findFirst({ where: { id: nodeId, state: "live", heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } } });
-  return row ? { id: row.id, memoryTotalMib: row.memoryTotalMib, slotsTotal: row.slotsTotal, has: true } : undefined;
+  const states = purpose === "new work" ? ["live"] : ["live", "draining"];
+  const row = await tx.node.findFirst({
+    where: { id: nodeId, state: { in: states }, heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } },
+  });
+  return row ?? undefined;
 }
 
 export function freshSince(now: Date, policy: Policy): Date {
@@ -45,18 +39,23 @@ export type Choice =
   | { readonly kind: "too_large" };
 
 /** Reserves room on the first candidate that has it. */
-export async function takeRoom(attempt: Attempt, candidates: readonly Candidate[], need: Need): Promise<Choice> {
-  const { ctx, tx, keptFree } = attempt;
+export async function takeRoom({ ctx, tx, claims, operation }: Attempt, candidates: readonly Candidate[], need: Need): Promise<Choice> {
   const able = candidates.filter((node) => fitsEmpty(node, need, ctx.policy));
   if (able.length === 0) return { kind: "too_large" };
   for (const node of able) {
-    if (!keptFree.has(node.id) && (await reserveRoom(tx, node.id, need, ctx.policy))) return { kind: "taken", nodeId: node.id };
+    if (claims.mayTake(operation.tenantId, node.id, need) && (await reserveRoom(tx, node.id, need, ctx.policy)))
+      return { kind: "taken", nodeId: node.id };
   }
   return { kind: "full", nodes: able.map((node) => node.id) };
 }
 
-/** What one more sandbox of this snapshot is expected to need for itself; not its limit, which few ever reach. */
-export async function privateMib(tx: Tx, snapshotId: string | null, limitMib: number, policy: Policy): Promise<number> {
-  const snapshot = snapshotId === null ? null : await tx.snapshot.findUnique({ where: { id: snapshotId }, select: { privateBytes: true } });
-  return Math.min(limitMib, policy.childMib + Math.ceil(Number(snapshot?.privateBytes ?? 0n) / 1_048_576));
+/** Private memory that a restore of each snapshot was measured to need, in bytes. */
+export async function snapshotSizes(tx: Tx, ids: readonly string[]): Promise<Map<string, bigint>> {
+  const rows = await tx.snapshot.findMany({ where: { id: { in: [...ids] } }, select: { id: true, privateBytes: true } });
+  return new Map(rows.map((row) => [row.id, row.privateBytes]));
+}
+
+/** What one more sandbox of a snapshot is expected to need for itself; not its limit, which few ever reach. */
+export function privateMib(snapshotPrivateBytes: bigint | undefined, limitMib: number, policy: Policy): number {
+  return Math.min(limitMib, policy.childMib + Math.ceil(Number(snapshotPrivateBytes ?? 0n) / 1_048_576));
 }

@@ -3,8 +3,8 @@ import { newId } from "@collimate/contracts";
 import { fail, failure } from "../operation/end.ts";
 import { move, sandboxesOf } from "../sandbox/move.ts";
 import { assign } from "./assign.ts";
-import type { Attempt } from "./attempt.ts";
-import { liveNode } from "./nodes.ts";
+import type { Attempt } from "./held.ts";
+import { homeNode } from "./nodes.ts";
 import { ENDED, NO_NODE, type Outcome } from "./outcome.ts";
 
 /** On the sandbox's node; needs no room there. The snapshot gets its id here. */
@@ -17,9 +17,11 @@ export async function placeSuspend(attempt: Attempt): Promise<Outcome> {
     await fail(ctx, tx, effects, operation, failure(code, `not possible: suspend while ${sandbox?.state ?? "unknown"}`));
     return ENDED;
   }
-  const node = await liveNode(attempt, sandbox.nodeId);
+  const node = await homeNode(attempt, sandbox.nodeId, "winding up");
   if (!node) return NO_NODE;
   const snapshotId = newId("snapshot");
-  await tx.snapshot.create({ data: { id: snapshotId, tenantId: sandbox.tenantId, templateId: sandbox.templateId, kind: "suspend", createdAt: ctx.now() } });
+  await tx.snapshot.create({
+    data: { id: snapshotId, tenantId: sandbox.tenantId, templateId: sandbox.templateId, kind: "suspend", createdAt: ctx.now() },
+  });
   return assign(attempt, { nodeId: node.id, snapshotId });
 }

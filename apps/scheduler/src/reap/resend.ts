@@ -13,7 +13,11 @@ const REPORT_MS = 30_000;
 
 export async function resendMissing(ctx: Context): Promise<void> {
   const before = new Date(ctx.now().getTime() - ON_ITS_WAY_MS);
-  const assigned = await ctx.db.client.operation.findMany({ where: { state: "assigned", assignedAt: { lte: before } }, orderBy: { assignedAt: "asc" }, take: AT_ONCE });
+  const assigned = await ctx.db.client.operation.findMany({
+    where: { state: "assigned", assignedAt: { lte: before } },
+    orderBy: { assignedAt: "asc" },
+    take: AT_ONCE,
+  });
   for (const operation of assigned) {
     try {
       await resend(ctx, operation);
@@ -26,22 +30,14 @@ export async function resendMissing(ctx: Context): Promise<void> {
 async function resend(ctx: Context, operation: Operation): Promise<void> {
   for (const addressed of await nodeJobsOf(ctx.db.client, operation)) {
     const state = await ctx.queues.nodeQueue(addressed.nodeId).state(operation.id, operation.attempt);
-    if (state === "absent") await send(ctx, addressed);
-    if (state === "ended" && isReportOverdue(ctx, operation)) await again(ctx, operation, addressed);
+    // Its report should have come: the agent is asked again, and answers from its journal.
+    if (state === "absent" || (state === "ended" && isReportOverdue(ctx, operation))) await send(ctx, addressed);
   }
 }
 
-/** The agent did it and its report is nowhere: under a new attempt it is asked again, and answers from its journal. */
-async function again(ctx: Context, operation: Operation, { nodeId, job }: AddressedJob): Promise<void> {
-  const { count } = await ctx.db.client.operation.updateMany({
-    where: { id: operation.id, state: "assigned", version: operation.version }, data: { attempt: { increment: 1 }, assignedAt: ctx.now(), version: { increment: 1 } },
-  });
-  if (count === 1) await send(ctx, { nodeId, job: { ...job, attempt: operation.attempt + 1 } });
-}
-
 async function send(ctx: Context, { nodeId, job }: AddressedJob): Promise<void> {
-  await ctx.queues.nodeQueue(nodeId).add(job);
-  await markStarted(ctx, job);
+  await ctx.queues.nodeQueue(nodeId).repeat(job);
+  await markStarted(ctx, [job]);
   ctx.metrics.resent.inc();
   ctx.log.warn({ nodeId, operationId: job.operationId, attempt: job.attempt }, "a job was missing and was sent again");
 }

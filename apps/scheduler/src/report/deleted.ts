@@ -4,17 +4,18 @@ import { closeMeters } from "../meter/meter.ts";
 import { finish } from "../operation/end.ts";
 import { settleDelete } from "../operation/settle-delete.ts";
 import { nodesWithTemplate, strayRequestSchema } from "../placement/node-job.ts";
-import { move, sandboxesOf } from "../sandbox/move.ts";
+import { moveToDeleted, sandboxesOf } from "../sandbox/move.ts";
 import type { Finishing } from "./finished.ts";
 
 export async function deletedThere({ ctx, tx, effects, operation, nodeId, at, result }: Finishing<"delete">): Promise<void> {
-  const endedAt = new Map(result.ended.map((one) => [one.sandboxId, new Date(one.endedAt)]));
+  const told = new Map(result.ended.map((one) => [one.sandboxId, new Date(one.endedAt)]));
   const here = (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.nodeId === nodeId);
-  for (const sandbox of here) {
-    const end = endedAt.get(sandbox.id) ?? at;
-    const moved = await move(tx, [sandbox.id], "deleted", { endedAt: end, reservedMib: 0 });
-    if (moved.length > 0) await closeMeters(tx, [sandbox.id], end);
-  }
+  const endings = here.map((row) => ({ sandboxId: row.id, endedAt: told.get(row.id) ?? at }));
+  const moved = new Set((await moveToDeleted(tx, endings)).map((row) => row.id));
+  await closeMeters(
+    tx,
+    endings.filter((one) => moved.has(one.sandboxId)),
+  );
   const counted = here.filter((row) => row.reservedMib === 0 && row.state === "deleting" && row.startedAt !== null);
   effects.room.push({ nodeId, slots: counted.length, at });
   if (strayRequestSchema.safeParse(operation.request).success) await finish(ctx, tx, effects, operation, result);

@@ -2,7 +2,7 @@
 import type { ErrorCode, Failure, NodeReport, OperationKind } from "@collimate/contracts";
 import { operationKindSchema } from "@collimate/contracts";
 import type { Operation, Tx } from "@collimate/db";
-import { change, type Effects } from "../change.ts";
+import { change } from "../change.ts";
 import type { Context } from "../context.ts";
 import { closeMeters } from "../meter/meter.ts";
 import { fail } from "../operation/end.ts";
@@ -78,5 +78,8 @@ async function backOrGone({ tx, operation, at, failure }: Failing, back: "kept" 
     return;
   }
   const failed = await move(tx, operation.sandboxIds, "fail", { error: cut(failure.message), endedAt: at, reservedMib: 0 });
-  await closeMeters(tx, failed.map((row) => row.id), at);
+  await closeMeters(
+    tx,
+    failed.map((row) => ({ sandboxId: row.id, endedAt: at })),
+  );
 }

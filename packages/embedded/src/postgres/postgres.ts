@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import pg from "pg";
-import { serviceAccount } from "../account.ts";
+import { serviceAccount, serviceDirectory } from "../account.ts";
 import { freePort } from "../port.ts";
 import type { StopStep } from "../process/stop.ts";
 import { SERVICE_ENV } from "../process/program.ts";
@@ -37,8 +36,7 @@ export const POSTGRES_STOP: readonly StopStep[] = [
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const dir = resolve(options.dir);
   const [binaries, account] = await Promise.all([postgresBinaries(), serviceAccount()]);
-  await mkdir(dir, { recursive: true });
-  await chmod(dir, 0o711); // the account must pass through to its data
+  await serviceDirectory(dir, account);
   const cluster = await openCluster(dir, binaries, account);
 
   const service = await withFreePort(options.port, freePort, (port) =>

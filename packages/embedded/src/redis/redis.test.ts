@@ -49,3 +49,8 @@ test("it refuses rather than forgets when its memory is full", async () => {
   const answer = await talk(redis.url, "CONFIG SET maxmemory 1", "SET word lost");
   expect(answer).toContain("OOM");
 });
+
+test.runIf(process.getuid?.() === 0)("a directory that its account cannot reach is told by name", async () => {
+  await chmod(dir, 0o700);
+  await expect(startRedis({ dir: join(dir, "redis") })).rejects.toThrow(`${dir} is closed to the account collimate-data`);
+});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { randomBytes } from "node:crypto";
-import { chown, mkdir, chmod, readFile, writeFile } from "node:fs/promises";
+import { chown, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { privateDirectory, serviceAccount } from "../account.ts";
+import { privateDirectory, serviceAccount, serviceDirectory } from "../account.ts";
 import { freePort } from "../port.ts";
 import { findProgram, SERVICE_ENV } from "../process/program.ts";
 import { POLITE_STOP } from "../process/stop.ts";
@@ -16,8 +16,7 @@ export type RedisOptions = StartOptions;
 export async function startRedis(options: RedisOptions): Promise<Service> {
   const dir = resolve(options.dir);
   const [program, account] = await Promise.all([findProgram("redis-server", "redis-server"), serviceAccount()]);
-  await mkdir(dir, { recursive: true });
-  await chmod(dir, 0o711);
+  await serviceDirectory(dir, account);
   const data = await privateDirectory(join(dir, "data"), account);
   const password = await passwordIn(join(dir, "password"));
   const config = join(dir, "redis.conf");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { randomBytes } from "node:crypto";
-import { chown, chmod, mkdir, writeFile } from "node:fs/promises";
+import { chown, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { privateDirectory, serviceAccount } from "../account.ts";
+import { privateDirectory, serviceAccount, serviceDirectory } from "../account.ts";
 import { freePort } from "../port.ts";
 import { findProgram, SERVICE_ENV } from "../process/program.ts";
 import { POLITE_STOP } from "../process/stop.ts";
@@ -18,8 +18,7 @@ export interface Registry extends Service {
 export async function startRegistry(options: StartOptions): Promise<Registry> {
   const dir = resolve(options.dir);
   const [program, account] = await Promise.all([findProgram("docker-registry", "docker-registry"), serviceAccount()]);
-  await mkdir(dir, { recursive: true });
-  await chmod(dir, 0o711);
+  await serviceDirectory(dir, account);
   const data = await privateDirectory(join(dir, "data"), account);
   const config = join(dir, "config.json");
 

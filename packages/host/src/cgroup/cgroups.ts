@@ -24,13 +24,11 @@ const plainName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** The control groups of one node's sandboxes. All that exist are below `collimate/<node>`, so strays are found by name. */
 export class Cgroups {
   readonly layout: CgroupLayout;
-  readonly #node: string;
   readonly #parents: ReadonlyMap<Controller, string>; // v1: by controller
   readonly #parent: string; // where names are listed
 
-  private constructor(layout: CgroupLayout, node: string, parents: ReadonlyMap<Controller, string>, parent: string) {
+  private constructor(layout: CgroupLayout, parents: ReadonlyMap<Controller, string>, parent: string) {
     this.layout = layout;
-    this.#node = node;
     this.#parents = parents;
     this.#parent = parent;
   }
@@ -40,7 +38,7 @@ export class Cgroups {
     const node = checkedName(options.node);
     if (layout.version === 2) {
       const wanted = ["memory", "pids", "cpu", ...(options.cpuset ? ["cpuset"] : [])];
-      return new Cgroups(layout, node, new Map(), await openV2(layout.mount, node, wanted));
+      return new Cgroups(layout, new Map(), await openV2(layout.mount, node, wanted));
     }
     const used = [...layout.mounts].filter(([controller]) => controller !== "cpuset" || options.cpuset);
     const parents = new Map<Controller, string>();
@@ -51,7 +49,7 @@ export class Cgroups {
     }
     const freezer = parents.get("freezer");
     if (!freezer) throw new CgroupError("this host has no freezer controller");
-    return new Cgroups(layout, node, parents, freezer);
+    return new Cgroups(layout, parents, freezer);
   }
 
   /** Makes a sandbox's group; one of that name that exists already is limited anew. After a failure none is left. */
@@ -91,10 +89,6 @@ export class Cgroups {
   #handle(name: string): CgroupV1 | CgroupV2 {
     checkedName(name);
     return this.layout.version === 2 ? new CgroupV2(this.#parent, name) : CgroupV1.at(this.#parents, name);
-  }
-
-  get node(): string {
-    return this.#node;
   }
 }
 

@@ -39,8 +39,7 @@ export async function detectCgroups(mountinfo = "/proc/self/mountinfo"): Promise
   const mounts = parseMountinfo(await readFile(mountinfo, "utf8"));
   const v1 = new Map<Controller, string>();
   for (const mount of mounts.filter(({ type }) => type === "cgroup"))
-    for (const controller of controllers)
-      if (mount.options.includes(controller) && !v1.has(controller)) v1.set(controller, mount.path);
+    for (const controller of controllers) if (mount.options.includes(controller) && !v1.has(controller)) v1.set(controller, mount.path);
   if (v1.has("memory") || v1.has("pids")) {
     requireAll(["memory", "pids", "cpu", "freezer"].filter((name) => ![...v1.keys()].some((key) => key === name)));
     return { version: 1, mounts: v1 };

@@ -10,14 +10,7 @@ import {
   type CgroupLimits,
   type CgroupUsage,
 } from "./cgroup.ts";
-import {
-  controlNumber,
-  keyedNumbers,
-  readControl,
-  readControlIfThere,
-  writeControl,
-  writeControlIfThere,
-} from "./control-file.ts";
+import { controlNumber, keyedNumbers, readControl, readControlIfThere, writeControl, writeControlIfThere } from "./control-file.ts";
 import { makeDirectory, processesIn, removeDirectory } from "./directory.ts";
 import { until } from "./poll.ts";
 

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { StatePaths } from "../../state/paths.ts";
 import { leakedFolders } from "./folders.ts";
-import { leakedGroups, leakedSandboxProcesses } from "./groups.ts";
+import { leakedGroups, leakedGroupProcesses } from "./groups.ts";
 import type { Leak } from "./leak.ts";
 import { leakedMounts } from "./mounts.ts";
 import { leakedNetwork } from "./network.ts";
@@ -11,7 +11,7 @@ import { leakedRows } from "./rows.ts";
 import { lookAround } from "./scene.ts";
 
 /** In the order in which they can be removed: what uses something before what is used. */
-const FINDERS = [leakedSandboxProcesses, leakedPrograms, leakedMounts, leakedGroups, leakedNetwork, leakedFolders, leakedRows];
+const FINDERS = [leakedGroupProcesses, leakedPrograms, leakedMounts, leakedGroups, leakedNetwork, leakedFolders, leakedRows];
 
 /** Everything on this host that this platform made and nobody owns any more. */
 export async function findLeaks(paths: StatePaths): Promise<Leak[]> {

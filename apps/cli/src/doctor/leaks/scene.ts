@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { basename } from "node:path";
 import { readRecord } from "@collimate/embedded";
 import type { ProcessIdentity } from "@collimate/embedded";
 import { z } from "zod";
@@ -42,7 +43,7 @@ export async function lookAround(paths: StatePaths): Promise<Scene> {
     parts,
     agent: agent === undefined || url === undefined ? undefined : { pid: agent.pid, sandboxes: await sandboxesOf(url) },
     databaseUrl: parts.has("postgres") ? endpoints["postgres"]?.url : undefined,
-    shared: await otherDaemons(agent?.pid),
+    shared: await runsAnywhere(["collimate-hostd"], agent?.pid),
   };
 }
 
@@ -51,11 +52,11 @@ async function sandboxesOf(agentUrl: string): Promise<number> {
   return healthSchema.parse(await reply.json()).sandboxes;
 }
 
-/** Whether a collimate-hostd runs that is not our agent's. */
-async function otherDaemons(agentPid: number | undefined): Promise<boolean> {
+/** Whether a program with one of these file names runs on this host, other than below the given process. */
+export async function runsAnywhere(names: readonly string[], exceptChildrenOf?: number): Promise<boolean> {
   for (const { pid, parent } of await processes()) {
     const program = await readlink(`/proc/${pid}/exe`).catch(() => "");
-    if (program.endsWith("/collimate-hostd") && parent !== agentPid) return true;
+    if (names.includes(basename(program)) && parent !== exceptChildrenOf) return true;
   }
   return false;
 }

@@ -4,7 +4,9 @@ import type { Tier } from "@collimate/contracts";
 import { migrate, openDatabase } from "@collimate/db";
 import type { Database } from "@collimate/db";
 import { openQueues } from "@collimate/queue";
+import type { Queues } from "@collimate/queue";
 import { createLogger } from "@collimate/telemetry";
+import type { Logger } from "@collimate/telemetry";
 import { freshDatabase } from "@collimate/testing";
 import { afterAll, afterEach, beforeAll, inject } from "vitest";
 import { startApi } from "../src/index.ts";
@@ -28,14 +30,16 @@ export interface ApiUnderTest extends AsyncDisposable {
   readonly database: Database;
   readonly peer: ExecPeer;
   readonly placement: PlacementPeer;
-  readonly adminToken: string;
+  readonly queues: Queues;
+  readonly config: ApiConfig;
+  readonly log: Logger;
   readonly redisUrl: string;
   /** A new tenant. */
   tenant(tier?: Tier): Promise<{ tenantId: string; apiKey: string; ask: Ask }>;
 }
 
 export const ADMIN_TOKEN = "test-admin-token-0123456789abcdef";
-const AGENT_SECRET = "test-agent-secret-0123456789abcdef";
+export const AGENT_SECRET = "test-agent-secret-0123456789abcdef";
 
 export async function startApiUnderTest(overrides: Partial<ApiConfig> = {}): Promise<ApiUnderTest> {
   await using opened = new AsyncDisposableStack();
@@ -48,13 +52,34 @@ export async function startApiUnderTest(overrides: Partial<ApiConfig> = {}): Pro
   const placement = opened.use(new PlacementPeer(database, queues, peer));
   await placement.addNode();
   const config: ApiConfig = {
-    databaseUrl, redisUrl, agentSecret: AGENT_SECRET, adminToken: ADMIN_TOKEN, host: "127.0.0.1", port: 0, logLevel: "silent", holdMs: 10_000, drainMs: 2_000,
-    earlyReplyMs: 10_000, blankMs: 5_000, execBufferBytes: 1_073_741_824, rates: { vcpuSecondMicros: 10, gibSecondMicros: 2 }, ...overrides,
+    databaseUrl,
+    redisUrl,
+    queuePrefix: "collimate",
+    agentSecret: AGENT_SECRET,
+    adminToken: ADMIN_TOKEN,
+    host: "127.0.0.1",
+    port: 0,
+    logLevel: "silent",
+    holdMs: 10_000,
+    drainMs: 2_000,
+    earlyReplyMs: 10_000,
+    blankMs: 5_000,
+    execBufferBytes: 1_073_741_824,
+    rates: { vcpuSecondMicros: 10, gibSecondMicros: 2 },
+    ...overrides,
   };
-  const api = opened.use(await startApi(config, createLogger({ service: "api-test", level: process.env["TEST_LOG_LEVEL"] ?? "silent" })));
+  const log = createLogger({ service: "api-test", level: process.env["TEST_LOG_LEVEL"] ?? "silent" });
+  const api = opened.use(await startApi(config, log));
   const resources = opened.move();
   return {
-    api, database, peer, placement, adminToken: ADMIN_TOKEN, redisUrl,
+    api,
+    database,
+    peer,
+    placement,
+    queues,
+    config,
+    log,
+    redisUrl,
     async tenant(tier = "pro") {
       const { tenantId, apiKey } = await api.services.tenants.create("a tenant", tier);
       return { tenantId, apiKey, ask: askWith(api.url, apiKey) };
@@ -90,9 +115,13 @@ export function askWith(url: string, token: string | undefined): Ask {
   return async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      signal: AbortSignal.timeout(15_000),
+      signal: AbortSignal.timeout(60_000),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };

@@ -33,7 +33,19 @@ export class PlacementPeer implements AsyncDisposable {
 
   async addNode(): Promise<void> {
     await this.#database.client.node.create({
-      data: { id: NODE_ID, url: this.#peer.url, bootId: "b", startId: "s", memoryTotalMib: 4096, memoryFreeMib: 4096, slotsTotal: 64, slotsFree: 64, vcpus: 2, facts: {}, heartbeatAt: new Date() },
+      data: {
+        id: NODE_ID,
+        url: this.#peer.url,
+        bootId: "b",
+        startId: "s",
+        memoryTotalMib: 4096,
+        memoryFreeMib: 4096,
+        slotsTotal: 64,
+        slotsFree: 64,
+        vcpus: 2,
+        facts: {},
+        heartbeatAt: new Date(),
+      },
     });
   }
 
@@ -51,17 +63,32 @@ export class PlacementPeer implements AsyncDisposable {
     if (failure) await this.#fail(operation, failure);
     await this.#database.client.operation.update({
       where: { id: operation.id },
-      data: { state: end.state, endedAt: new Date(), result: end.state === "done" ? (end.result ?? Prisma.DbNull) : Prisma.DbNull, ...(end.state === "failed" ? { failure: end.failure } : {}) },
+      data: {
+        state: end.state,
+        endedAt: new Date(),
+        result: end.state === "done" ? (end.result ?? Prisma.DbNull) : Prisma.DbNull,
+        ...(end.state === "failed" ? { failure: end.failure } : {}),
+      },
     });
     await this.#queues.publishOperation(operation.id, end);
   }
 
   async #fail(operation: Operation, failure: Failure): Promise<void> {
     const { client } = this.#database;
-    await client.sandbox.updateMany({ where: { id: { in: operation.sandboxIds } }, data: { state: "deleted", endedAt: new Date(), error: failure.message, version: { increment: 1 } } });
+    await client.sandbox.updateMany({
+      where: { id: { in: operation.sandboxIds } },
+      data: { state: "deleted", endedAt: new Date(), error: failure.message, version: { increment: 1 } },
+    });
     if (operation.kind !== "bake" || operation.templateId === null) return;
     await client.template.update({
-      where: { id: operation.templateId }, data: { phase: "Failed", error: `${failure.message}\n${failure.detail ?? ""}`, errorCode: failure.code, buildFails: { increment: 1 }, version: { increment: 1 } },
+      where: { id: operation.templateId },
+      data: {
+        phase: "Failed",
+        error: `${failure.message}\n${failure.detail ?? ""}`,
+        errorCode: failure.code,
+        buildFails: { increment: 1 },
+        version: { increment: 1 },
+      },
     });
   }
 
@@ -69,14 +96,22 @@ export class PlacementPeer implements AsyncDisposable {
     const sandboxId = operation.sandboxIds[0] ?? "";
     const startedAt = Date.now();
     switch (operation.kind) {
-      case "bake": return this.#bake(operation);
+      case "bake":
+        return this.#bake(operation);
       case "create":
         await this.#started(operation);
         return { kind: "create", sandboxId, startedAt, forkTimeMs: 7.5, endpoints: {} };
       case "fork": {
         await this.#started(operation);
         const parent = await this.#database.client.sandbox.findUniqueOrThrow({ where: { id: sandboxId } });
-        return { kind: "fork", parentId: parent.parentId ?? "", snapshotId: newId("snapshot"), pauseMs: 3, forkTimeMs: 12, children: operation.sandboxIds.map((id) => ({ sandboxId: id, startedAt, endpoints: {} })) };
+        return {
+          kind: "fork",
+          parentId: parent.parentId ?? "",
+          snapshotId: newId("snapshot"),
+          pauseMs: 3,
+          forkTimeMs: 12,
+          children: operation.sandboxIds.map((id) => ({ sandboxId: id, startedAt, endpoints: {} })),
+        };
       }
       case "suspend":
         await this.#ended(operation, "suspended");
@@ -87,26 +122,50 @@ export class PlacementPeer implements AsyncDisposable {
       case "delete":
         await this.#ended(operation, "deleted");
         return { kind: "delete", ended: operation.sandboxIds.map((id) => ({ sandboxId: id, endedAt: startedAt, existed: true })) };
-      case "drop_template": return { kind: "drop_template", templateId: operation.templateId ?? "" };
-      default: throw new CollimateError("internal", `no such kind ${operation.kind}`);
+      case "drop_template":
+        return { kind: "drop_template", templateId: operation.templateId ?? "" };
+      default:
+        throw new CollimateError("internal", `no such kind ${operation.kind}`);
     }
   }
 
   async #bake(operation: Operation): Promise<NodeResult> {
     const { client } = this.#database;
     const id = operation.templateId ?? "";
-    const snapshot = await client.snapshot.create({ data: { id: newId("snapshot"), tenantId: operation.tenantId, templateId: id, kind: "template" } });
-    await client.template.update({ where: { id }, data: { phase: "Live", snapshotId: snapshot.id, bakeMode: "built", imageDigest: `sha256:${"0".repeat(64)}`, version: { increment: 1 } } });
-    await client.nodeSnapshot.create({ data: { nodeId: NODE_ID, snapshotId: snapshot.id, templateId: id, resident: true, warm: 2, frozen: 1, seenAt: new Date() } });
+    const snapshot = await client.snapshot.create({
+      data: { id: newId("snapshot"), tenantId: operation.tenantId, templateId: id, kind: "template" },
+    });
+    await client.template.update({
+      where: { id },
+      data: {
+        phase: "Live",
+        snapshotId: snapshot.id,
+        bakeMode: "built",
+        imageDigest: `sha256:${"0".repeat(64)}`,
+        version: { increment: 1 },
+      },
+    });
+    await client.nodeSnapshot.create({
+      data: { nodeId: NODE_ID, snapshotId: snapshot.id, templateId: id, resident: true, warm: 2, frozen: 1, seenAt: new Date() },
+    });
     return { kind: "bake", snapshotId: snapshot.id, imageDigest: "", sizeBytes: 1, bakeMode: "built", privateBytes: 1 };
   }
 
   async #started(operation: Operation): Promise<void> {
     for (const id of operation.sandboxIds) {
       const row = await this.#database.client.sandbox.update({
-        where: { id }, data: { state: "running", nodeId: NODE_ID, startedAt: new Date(), endpoints: { "8000": "10.0.0.1:8000" }, version: { increment: 1 } },
+        where: { id },
+        data: {
+          state: "running",
+          nodeId: NODE_ID,
+          startedAt: new Date(),
+          endpoints: { "8000": "10.0.0.1:8000" },
+          version: { increment: 1 },
+        },
       });
-      await this.#database.client.meterInterval.create({ data: { id: newId("exec"), tenantId: row.tenantId, sandboxId: id, startedAt: new Date(), vcpus: 1, memoryMib: 4096 } });
+      await this.#database.client.meterInterval.create({
+        data: { id: newId("exec"), tenantId: row.tenantId, sandboxId: id, startedAt: new Date(), vcpus: 1, memoryMib: 4096 },
+      });
       this.#peer.sandboxes.add(id);
     }
   }
@@ -115,7 +174,10 @@ export class PlacementPeer implements AsyncDisposable {
     for (const id of operation.sandboxIds) {
       this.#peer.sandboxes.delete(id);
       await this.#database.client.meterInterval.updateMany({ where: { sandboxId: id, endedAt: null }, data: { endedAt: new Date() } });
-      await this.#database.client.sandbox.update({ where: { id }, data: { state, ...(state === "deleted" ? { endedAt: new Date() } : {}), version: { increment: 1 } } });
+      await this.#database.client.sandbox.update({
+        where: { id },
+        data: { state, ...(state === "deleted" ? { endedAt: new Date() } : {}), version: { increment: 1 } },
+      });
     }
   }
 

@@ -3,7 +3,14 @@
  * The far end of the agent's exec surface (contracts/agent-stream.ts), for tests of the api alone: a real HTTP server that
  * checks the token and runs commands as plain processes of this machine. No isolation, so only for what tests send.
  */
-import { AGENT_CHUNK_MAX, AGENT_STREAM_TYPE, CollimateError, EXEC_OUTPUT_MAX, execRequestSchema, execTokenSchema } from "@collimate/contracts";
+import {
+  AGENT_CHUNK_MAX,
+  AGENT_STREAM_TYPE,
+  CollimateError,
+  EXEC_OUTPUT_MAX,
+  execRequestSchema,
+  execTokenSchema,
+} from "@collimate/contracts";
 import type { AgentExit, AgentLine, ExecRequest } from "@collimate/contracts";
 import { jwtVerify } from "jose";
 import { spawn } from "node:child_process";
@@ -28,10 +35,19 @@ export function send(response: ServerResponse, line: AgentLine): void {
 }
 
 export const EXIT: AgentExit = {
-  t: "x", exit_code: 0, exec_time_ms: 1, timed_out: false, oom_killed: false, signal: 0, truncated: false, seed: "ab".repeat(32), seed_ack: "off",
+  t: "x",
+  exit_code: 0,
+  exec_time_ms: 1,
+  timed_out: false,
+  oom_killed: false,
+  signal: 0,
+  truncated: false,
+  seed: "ab".repeat(32),
+  seed_ack: "off",
 };
 
-export async function startExecPeer(secret: string): Promise<ExecPeer> {
+/** `has`: which sandboxes live here, if someone else keeps count of them. */
+export async function startExecPeer(secret: string, has?: (sandboxId: string) => boolean): Promise<ExecPeer> {
   let connections = 0;
   const peer: Pick<ExecPeer, "script" | "sandboxes"> = { script: undefined, sandboxes: new Set() };
   const server = createServer((request, response) => {
@@ -42,11 +58,11 @@ export async function startExecPeer(secret: string): Promise<ExecPeer> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const sandboxId = /^\/internal\/sandboxes\/([\w-]+)\/exec$/.exec(request.url ?? "")?.[1] ?? "";
     await checkToken(secret, request.headers.authorization ?? "", sandboxId);
-    if (!peer.sandboxes.has(sandboxId)) throw new CollimateError("not_found", `no sandbox ${sandboxId} here`);
+    if (!(has ?? ((id) => peer.sandboxes.has(id)))(sandboxId)) throw new CollimateError("not_found", `no sandbox ${sandboxId} here`);
     const body = execRequestSchema.parse(JSON.parse(await text(request)));
     response.writeHead(200, { "content-type": AGENT_STREAM_TYPE });
     response.flushHeaders();
-    if (peer.script) return void (await peer.script(body, response));
+    if (peer.script) return peer.script(body, response);
     send(response, { ...EXIT, ...(await run(body, response)) });
     response.end();
   }
@@ -67,11 +83,15 @@ export async function startExecPeer(secret: string): Promise<ExecPeer> {
 }
 
 async function checkToken(secret: string, header: string, sandboxId: string): Promise<void> {
-  const verified = await jwtVerify(header.replace(/^Bearer /, ""), new TextEncoder().encode(secret), { algorithms: ["HS256"], requiredClaims: ["exp"] }).catch((cause: unknown) => {
+  const verified = await jwtVerify(header.replace(/^Bearer /, ""), new TextEncoder().encode(secret), {
+    algorithms: ["HS256"],
+    requiredClaims: ["exp"],
+  }).catch((cause: unknown) => {
     throw new CollimateError("unauthorized", "bad token", { cause });
   });
   const claims = execTokenSchema.parse(verified.payload);
-  if (claims.sub !== sandboxId || claims.op !== "exec" || !claims.tenant.startsWith("ten_")) throw new CollimateError("unauthorized", "a token for something else");
+  if (claims.sub !== sandboxId || claims.op !== "exec" || !claims.tenant.startsWith("ten_"))
+    throw new CollimateError("unauthorized", "a token for something else");
 }
 
 function refuse(response: ServerResponse, error: unknown): void {
@@ -89,17 +109,17 @@ async function run(body: ExecRequest, response: ServerResponse): Promise<Partial
   }
   const seed = body.seed ?? EXIT.seed;
   const done = (exit: Partial<AgentExit>) => ({ seed, exec_time_ms: performance.now() - started, ...exit });
-  if (body.command !== undefined) return done(await process_(["sh", "-c", body.command], body, response));
+  if (body.command !== undefined) return done(await runProcess(["sh", "-c", body.command], body, response));
   if (body.commands !== undefined) {
     const parts: NonNullable<AgentExit["parts"]> = [];
     for (const argv of body.commands) {
-      const part = await process_(argv, body, response);
+      const part = await runProcess(argv, body, response);
       parts.push({ exit_code: part.exit_code, stdout_bytes: part.stdout_bytes, stderr_bytes: part.stderr_bytes });
       if (part.exit_code !== 0) return done({ exit_code: part.exit_code, parts });
     }
     return done({ exit_code: 0, parts });
   }
-  return body.code === undefined ? done({ exit_code: 0 }) : done(await process_(["python3", "-c", body.code], body, response));
+  return body.code === undefined ? done({ exit_code: 0 }) : done(await runProcess(["python3", "-c", body.code], body, response));
 }
 
 interface Ended {
@@ -111,7 +131,7 @@ interface Ended {
   stderr_bytes: number;
 }
 
-async function process_(argv: readonly string[], body: ExecRequest, response: ServerResponse): Promise<Ended> {
+async function runProcess(argv: readonly string[], body: ExecRequest, response: ServerResponse): Promise<Ended> {
   const [program = "", ...rest] = argv;
   const child = spawn(program, rest, { stdio: ["ignore", "pipe", "pipe"], detached: true });
   const ended: Ended = { exit_code: 0, signal: 0, timed_out: false, truncated: false, stdout_bytes: 0, stderr_bytes: 0 };
@@ -119,14 +139,18 @@ async function process_(argv: readonly string[], body: ExecRequest, response: Se
     const kept = chunk.subarray(0, EXEC_OUTPUT_MAX - ended[field]);
     ended.truncated ||= kept.length < chunk.length;
     ended[field] += kept.length;
-    for (let at = 0; at < kept.length; at += AGENT_CHUNK_MAX) send(response, { t, d: kept.subarray(at, at + AGENT_CHUNK_MAX).toString("base64") });
+    for (let at = 0; at < kept.length; at += AGENT_CHUNK_MAX)
+      send(response, { t, d: kept.subarray(at, at + AGENT_CHUNK_MAX).toString("base64") });
   };
   child.stdout.on("data", relay("o", "stdout_bytes"));
   child.stderr.on("data", relay("e", "stderr_bytes"));
-  const timer = setTimeout(() => {
-    ended.timed_out = true;
-    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-  }, (body.timeout_seconds ?? 30) * 1_000);
+  const timer = setTimeout(
+    () => {
+      ended.timed_out = true;
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    },
+    (body.timeout_seconds ?? 30) * 1_000,
+  );
   const code = await new Promise<number>((resolve) => {
     child.once("error", () => resolve(127));
     child.once("close", (exitCode) => resolve(exitCode ?? 137));

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of sandboxes with a network: one nftables table, made once, and one map element a sandbox.
+//
+// Every sandbox has the same inner address. Outside each is known by an address of its own out of 100.64.0.0/10
+// (RFC 6598), which exists on this host alone: the table rewrites one into the other without state, before conntrack
+// sees a packet and after it is done with one; what leaves by the uplink is masqueraded.
+#pragma once
+
+#include <jansson.h>
+#include <netinet/in.h>
+
+#include "fail.h"
+
+#define NAT_INNER_ADDRESS "10.0.0.2"
+#define NAT_LINK_PREFIX "col" // of the host's end of every sandbox's veth
+
+json_t *nat_init(struct fail *f, const json_t *request);
+json_t *nat_fini(struct fail *f, const json_t *request);
+
+// Packets from this link are from this outer address; without an element all are dropped.
+int nat_map(struct fail *f, const char *link, struct in_addr outer);
+int nat_unmap(struct fail *f, const char *link); // also right when there is none

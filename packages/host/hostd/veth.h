@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cable of a sandbox with a network: a veth pair, eth0 inside and col<N> on the host.
+#pragma once
+
+#include <jansson.h>
+
+#include "fail.h"
+
+json_t *veth_attach(struct fail *f, const json_t *request);
+json_t *veth_detach(struct fail *f, const json_t *request);
