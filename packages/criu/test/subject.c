@@ -22,11 +22,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vgetrandom.h"
+
 #define PAGE 4096ul
 #define MIB (1ul << 20)
 #define BIG (32 * MIB)
 
 static unsigned char *big;   /* BIG bytes, huge-page sized blocks, all written */
+static unsigned char marks[BIG / PAGE]; /* for each page of it the byte at MARK_AT, if that was written later */
+#define MARK_AT 7
 static unsigned char *odd;   /* the same with an odd start and only every third page written */
 static unsigned char *grown; /* from realloc */
 static size_t grown_len;
@@ -34,6 +38,9 @@ static unsigned char *file_map; /* private mapping of /pattern, some pages writt
 static unsigned char data_run[3 * 64 * PAGE] = { 1 }; /* .data, dirtied in several separate runs */
 static unsigned char *below_stack; /* STACK_AREA bytes, and right above them as many that grow down */
 #define STACK_AREA (16 * PAGE)
+static unsigned char *stretchy; /* grows in place by STEP at a time; the room above it is left free */
+static size_t stretchy_len;
+#define STEP (4 * MIB)
 static unsigned char *sparse; /* compareMemory() in memory.ts looks at its ends and its middle: SPARSE bytes of address space with three pages in it */
 #define SPARSE (1ul << 40)
 /* One MIB each, all written, then: */
@@ -63,6 +70,19 @@ static size_t wrong(const unsigned char *p, size_t len, unsigned seed, size_t fr
 	return n;
 }
 
+/* As wrong() for [from, to) of `big`, where "scatter" has left its marks. */
+static size_t wrong_big(size_t from, size_t to)
+{
+	size_t i, n = 0;
+
+	for (i = from; i < to; i++) {
+		unsigned char mark = i % PAGE == MARK_AT ? marks[i / PAGE] : 0;
+
+		n += big[i] != (mark ? mark : stamp(i, 1));
+	}
+	return n;
+}
+
 static size_t nonzero(const unsigned char *p, size_t len)
 {
 	size_t i, n = 0;
@@ -81,10 +101,37 @@ static unsigned char *map(size_t len)
 	return p;
 }
 
-static void *draw_keys(void *arg)
+static vgetrandom_fn vgetrandom;
+static void *generators[2]; /* seeded at the start: for this thread, and for one that is started to draw */
+static size_t generator_size;
+
+static void seed_generators(void)
 {
-	/* By the C library: with a vDSO that has getrandom, its state lies in our memory. */
-	return getrandom(arg, 16, 0) == 16 ? arg : NULL;
+	char byte;
+	int i;
+
+	vgetrandom = vgetrandom_find();
+	for (i = 0; vgetrandom && i < 2; i++) {
+		generators[i] = vgetrandom_state(vgetrandom, &generator_size);
+		if (!generators[i] || vgetrandom(&byte, 1, 0, generators[i], generator_size) != 1)
+			_exit(9);
+	}
+}
+
+struct draw {
+	unsigned char key[16];
+	void *generator;
+};
+
+static void *draw_key(void *arg)
+{
+	struct draw *d = arg;
+	ssize_t n = vgetrandom ? vgetrandom(d->key, sizeof(d->key), 0, d->generator, generator_size) :
+				 getrandom(d->key, sizeof(d->key), 0);
+
+	if (n != sizeof(d->key))
+		_exit(10);
+	return NULL;
 }
 
 static void *sleeping_thread(void *arg)
@@ -192,7 +239,13 @@ static void start(void)
 		pthread_create(&t, NULL, sleeping_thread, NULL);
 	if (!listen_at("127.0.0.1", 7777))
 		_exit(3);
+	stretchy = map(16 * STEP);
+	stretchy_len = STEP;
+	fill(stretchy, STEP, 8);
+	if (munmap(stretchy + STEP, 15 * STEP))
+		_exit(11);
 	start_special();
+	seed_generators();
 	/* A child that shares most pages with us by fork. */
 	if (!fork()) {
 		big[0] ^= 1;
@@ -203,11 +256,11 @@ static void start(void)
 /* All that a restore must have kept. */
 static int check_all(char *out, size_t room)
 {
-	size_t bad = wrong(big, BIG, 1, 0) + wrong(below_stack, 2 * STACK_AREA, 4, 0), i;
+	size_t bad = wrong_big(0, BIG) + wrong(below_stack, 2 * STACK_AREA, 4, 0), i;
 
 	for (i = odd_dropped ? 21 * MIB : 0; i < BIG; i += 3 * PAGE)
 		bad += wrong(odd + i, PAGE, i, 0) + nonzero(odd + i + PAGE, PAGE);
-	bad += wrong(grown, 10 * MIB, 2, 0);
+	bad += wrong(grown, 10 * MIB, 2, 0) + wrong(stretchy, STEP, 8, 0);
 	for (i = 0; i < sizeof(data_run); i += 64 * PAGE)
 		bad += wrong(data_run + i, 2 * PAGE, i, 0);
 	for (i = 0; i < MIB; i += 16 * PAGE)
@@ -225,8 +278,8 @@ static int give_back(char *out, size_t room)
 	old += nonzero(big + 2 * MIB, 2 * MIB);
 	failed += madvise(big + 8 * MIB + 5 * PAGE, 7 * PAGE, MADV_DONTNEED) != 0;
 	old += nonzero(big + 8 * MIB + 5 * PAGE, 7 * PAGE);
-	harmed += wrong(big, 8 * MIB + 5 * PAGE, 1, 4 * MIB);
-	harmed += wrong(big, 12 * MIB, 1, 8 * MIB + 12 * PAGE);
+	harmed += wrong_big(4 * MIB, 8 * MIB + 5 * PAGE);
+	harmed += wrong_big(8 * MIB + 12 * PAGE, 12 * MIB);
 	failed += madvise(big + 12 * MIB, MIB, MADV_FREE) != 0;
 	failed += madvise(big + 12 * MIB, MIB, MADV_DONTNEED) != 0;
 	old += nonzero(big + 12 * MIB, MIB);
@@ -240,7 +293,7 @@ static int give_back(char *out, size_t room)
 	}
 	wait(&status);
 	failed += status != 0;
-	harmed += wrong(big, 17 * MIB, 1, 16 * MIB);
+	harmed += wrong_big(16 * MIB, 17 * MIB);
 	return snprintf(out, room, "old %zu harmed %zu failed %zu", old, harmed, failed);
 }
 
@@ -281,32 +334,50 @@ static int resize_big(char *out, size_t room)
 	return big == MAP_FAILED ? snprintf(out, room, "shrink: %s", strerror(errno)) : snprintf(out, room, "old %zu", old);
 }
 
+/* mremap() in place works on one VMA only: a copy that got two for it would see EFAULT. */
+static int stretch(char *out, size_t room)
+{
+	size_t len = stretchy_len + STEP, old, harmed;
+
+	if (mremap(stretchy, stretchy_len, len, 0) != stretchy)
+		return snprintf(out, room, "mremap: %s", strerror(errno));
+	old = nonzero(stretchy + stretchy_len, STEP);
+	/* Half of the new part stays untouched, so that VMA and pages do not end at the same place. */
+	fill(stretchy + stretchy_len, STEP / 2, 8);
+	harmed = wrong(stretchy, STEP, 8, 0);
+	stretchy_len = len;
+	return snprintf(out, room, "old %zu harmed %zu", old, harmed);
+}
+
+/* A key by this thread, one by another, and how they were drawn. */
 static int keys(char *out, size_t room)
 {
-	unsigned char k[2][16];
+	struct draw d[2] = { { .generator = generators[0] }, { .generator = generators[1] } };
 	pthread_t t;
-	int n = 0, i;
+	int n, i;
 
-	draw_keys(k[0]);
-	pthread_create(&t, NULL, draw_keys, k[1]);
+	draw_key(&d[0]);
+	pthread_create(&t, NULL, draw_key, &d[1]);
 	pthread_join(t, NULL);
+	n = snprintf(out, room, "%s ", vgetrandom ? "vdso" : "kernel");
 	for (i = 0; i < 32; i++)
-		n += snprintf(out + n, room - n, "%02x", k[i / 16][i % 16]);
+		n += snprintf(out + n, room - n, "%02x", d[i / 16].key[i % 16]);
 	return n;
 }
 
 static unsigned long touched;
 
-/* `n` pages spread over `big`, each round others; all of it goes back to the same pattern next time by "check". */
+/* Writes to `n` pages spread over the upper half of `big` (the lower is what "give back" gives back). */
 static int scatter(char *out, size_t room, unsigned n, unsigned round)
 {
+	const size_t half = BIG / 2 / PAGE;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		unsigned char *p = big + (i * 37 + round * 11) % (BIG / PAGE) * PAGE;
+		size_t page = half + 1024 + (i * 37 + round * 11) % (half - 1024);
 
-		p[7] ^= 0xff;
-		p[7] ^= 0xff;
+		marks[page] = round;
+		big[page * PAGE + MARK_AT] = round;
 		touched++;
 	}
 	return snprintf(out, room, "touched %lu", touched);
@@ -338,6 +409,8 @@ static int do_command(char *out, size_t room)
 		return grow(out, room);
 	if (!strcmp(line, "resize"))
 		return resize_big(out, room);
+	if (!strcmp(line, "stretch"))
+		return stretch(out, room);
 	if (!strcmp(line, "keys"))
 		return keys(out, room);
 	if (!strcmp(line, "pipe")) {
