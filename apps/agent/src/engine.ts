@@ -7,8 +7,10 @@ import type { Creator } from "./sandbox/create.ts";
 import type { Ender } from "./sandbox/end.ts";
 import type { Forker } from "./sandbox/fork.ts";
 import type { SandboxRegistry } from "./sandbox/registry.ts";
+import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { Suspender } from "./sandbox/suspend.ts";
 import type { Slots } from "./slot/slots.ts";
+import type { Manifest } from "./snapshot/manifest.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
 
 export interface EngineParts {
@@ -22,6 +24,8 @@ export interface EngineParts {
   readonly suspender: Suspender;
   readonly ender: Ender;
 }
+
+type NodeResultOf<K extends NodeResult["kind"]> = Extract<NodeResult, { kind: K }>;
 
 export class Engine {
   readonly #parts: EngineParts;
@@ -40,7 +44,7 @@ export class Engine {
   bake(job: NodeJobOf<"bake">, phase: (phase: "Converting" | "Distributing") => Promise<void>): Promise<NodeResult> {
     return this.#parts.baker.bake(job, phase);
   }
-  create(job: NodeJobOf<"create">): Promise<NodeResult> {
+  create(job: NodeJobOf<"create">): Promise<NodeResultOf<"create">> {
     return this.#parts.creator.create(job);
   }
   fork(job: NodeJobOf<"fork">): Promise<NodeResult> {
@@ -51,6 +55,11 @@ export class Engine {
   }
   resume(job: NodeJobOf<"resume">): Promise<NodeResult> {
     return this.#parts.creator.resume(job);
+  }
+
+  /** Ends a sandbox; gives the moment (ms since 1970) at which its processes were gone. */
+  end(sandbox: Sandbox): Promise<number> {
+    return this.#parts.ender.end(sandbox);
   }
 
   async delete(job: NodeJobOf<"delete">): Promise<NodeResult> {
@@ -74,6 +83,21 @@ export class Engine {
       const resident = this.#parts.holders.isResident(manifest.id);
       return { snapshotId: manifest.id, templateId: manifest.templateId, resident, warm: resident ? this.slots.prepared : 0, frozen: resident ? 0 : 1, privateBytes: manifest.privateBytes };
     });
+  }
+
+  /** The newest snapshot of a template, by the template's id or the snapshot's own. */
+  findTemplate(reference: string): Manifest | undefined {
+    return this.#templates().find((manifest) => manifest.id === reference || manifest.templateId === reference);
+  }
+
+  templateIds(): string[] {
+    return [...new Set(this.#templates().map((manifest) => manifest.templateId))];
+  }
+
+  /** Newest first. */
+  #templates(): Manifest[] {
+    const manifests = this.#parts.snapshots.list().map(({ manifest }) => manifest);
+    return manifests.filter((manifest) => manifest.kind === "template").toSorted((a, b) => b.createdAt.localeCompare(a.createdAt));
   }
 
   /** Ends everything that lives here; snapshots on disk stay. */
