@@ -73,3 +73,13 @@ async function networksOf(pids: readonly number[]): Promise<Set<string>> {
   }
   return found;
 }
+
+/** The one init that runs on the node. */
+export async function initOf(nodeId: string): Promise<number> {
+  const { pids } = await processesOf(nodeId);
+  const statuses = await Promise.all(pids.map(async (pid) => ({ pid, status: await readFile(`/proc/${pid}/status`, "utf8").catch(() => "") })));
+  const inits = statuses.filter(({ status }) => /^NSpid:.*\t1$/m.test(status)).map(({ pid }) => pid);
+  const [init] = inits;
+  if (init === undefined || inits.length > 1) throw new Error(`${inits.length} sandboxes run on the node, not one`);
+  return init;
+}

@@ -87,10 +87,14 @@ export class Platform implements AsyncDisposable {
     return result;
   }
 
-  async bake(ready: Ready = {}, image: string = this.node.image): Promise<Baked> {
-    const baked = { templateId: newId("template"), snapshotId: newId("snapshot") };
-    await this.run({ kind: "bake", ...this.base(), ...baked, image, ready, resources: RESOURCES, width: 1 });
-    return baked;
+  bakeJob(ready: Ready = {}, image: string = this.node.image): NodeJobOf<"bake"> {
+    return { kind: "bake", ...this.base(), templateId: newId("template"), snapshotId: newId("snapshot"), image, ready, resources: RESOURCES, width: 1 };
+  }
+
+  async bake(ready?: Ready, image?: string): Promise<Baked> {
+    const job = this.bakeJob(ready, image);
+    await this.run(job);
+    return { templateId: job.templateId, snapshotId: job.snapshotId };
   }
 
   async create(template: Baked, resources: Partial<Resources> = {}): Promise<string> {
