@@ -12,6 +12,7 @@ import { readMemory } from "../room.ts";
 import { isLocal, NODE_TENANT } from "../sandbox/owner.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { endpointsOf } from "../sandbox/endpoints.ts";
+import type { Manifest } from "../snapshot/manifest.ts";
 import { draining, NoTemplate } from "./errors.ts";
 
 const GONE_REMEMBERED = 10_000;
@@ -52,6 +53,16 @@ export class Sessions {
     if (!manifest) throw new NoTemplate(reference);
     const { available } = await readMemory();
     if (available <= reserveBytes) throw new CollimateError("at_capacity", "this node has no memory left for another sandbox");
+    return this.#create(manifest).catch((error: unknown) => {
+      // Nothing was kept, whatever it was: clients repeat even a POST on these words.
+      if (stopping.aborted) throw draining();
+      if (error instanceof CollimateError && error.code === "create_failed") throw new CollimateError("session_bringup_failed", error.message, { cause: error });
+      throw error;
+    });
+  }
+
+  async #create(manifest: Manifest): Promise<Opened> {
+    const { engine } = this.#parts;
     const id = newId("sandbox");
     const created = await engine.create({
       kind: "create", operationId: newId("operation"), tenantId: NODE_TENANT, attempt: 0, templateId: manifest.templateId,

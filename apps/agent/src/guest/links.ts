@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
 import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
-import { dial, type ProcessRef } from "@collimate/host";
+import { dial, HostError, type ProcessRef } from "@collimate/host";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
@@ -167,6 +167,8 @@ export class GuestLinks {
   /** What a sandbox does to itself is told as such. */
   #explain(error: unknown): unknown {
     if (this.#closed.signal.aborted) return this.#closed.signal.reason;
+    // Its init has ended, which is noticed here before the watch tells it.
+    if (error instanceof HostError && error.code === "gone") return new CollimateError("session_gone", "the sandbox has ended", { cause: error });
     if (!(error instanceof GuestError)) return error;
     switch (error.code) {
       case "bad_request":

@@ -121,8 +121,8 @@ export class Platform implements AsyncDisposable {
   }
 
   /** The response of an exec request as it comes, for who wants to leave in the middle. */
-  async execStream(sandboxId: string, body: ExecRequest, signal?: AbortSignal): Promise<Response> {
-    const token = await new SignJWT({ tenant: this.tenantId, op: "exec" }).setProtectedHeader({ alg: "HS256" }).setSubject(sandboxId).setExpirationTime("60s").sign(new TextEncoder().encode(this.node.secret));
+  async execStream(sandboxId: string, body: ExecRequest, signal?: AbortSignal, tenant: string = this.tenantId): Promise<Response> {
+    const token = await new SignJWT({ tenant, op: "exec" }).setProtectedHeader({ alg: "HS256" }).setSubject(sandboxId).setExpirationTime("60s").sign(new TextEncoder().encode(this.node.secret));
     const reply = await fetch(`${this.node.url}/internal/sandboxes/${sandboxId}/exec`, {
       method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(body), ...(signal ? { signal } : {}),
     });
