@@ -108,7 +108,7 @@ build_native() { # PACKAGE LOG
     mapfile -t files < <(native_files "$package")
     local print
     print=$(fingerprint "${files[@]}")
-    step "$title" "$2" bash "$COLLIMATE_ROOT/packages/$package/build.sh" "$COLLIMATE_TOOLS/$dir"
+    STEP_WATCH=$COLLIMATE_TOOLS/$dir/build.log step "$title" "$2" bash "$COLLIMATE_ROOT/packages/$package/build.sh" "$COLLIMATE_TOOLS/$dir"
     mark "native-$package" "$print"
   done < <(native_programs)
 }

@@ -21,8 +21,18 @@ export function commandLine(): Command {
   // One text for the launcher, which shows it before anything is installed, and for us.
   collimate.helpInformation = () => readFileSync(join(import.meta.dirname, "..", "help.txt"), "utf8");
   const commands = [
-    quickstartCommand(), testCommand(), upCommand(), downCommand(), statusCommand(), doctorCommand(),
-    bakeCommand(), execCommand(), forkCommand(), usageCommand(), tenantCommand(), keyCommand(),
+    quickstartCommand(),
+    testCommand(),
+    upCommand(),
+    downCommand(),
+    statusCommand(),
+    doctorCommand(),
+    bakeCommand(),
+    execCommand(),
+    forkCommand(),
+    usageCommand(),
+    tenantCommand(),
+    keyCommand(),
   ];
   for (const command of commands) collimate.addCommand(command.copyInheritedSettings(collimate));
   return collimate;

@@ -49,7 +49,10 @@ async function follow(ctx: Context, effects: Effects): Promise<void> {
 
 /** Only for those who look: a sandbox runs from either state. */
 async function markJobs(ctx: Context, jobs: Effects["jobs"]): Promise<void> {
-  await markStarted(ctx, jobs.map((one) => one.job)).catch((error: unknown) => ctx.log.warn({ err: error }, "a start was not noted"));
+  await markStarted(
+    ctx,
+    jobs.map((one) => one.job),
+  ).catch((error: unknown) => ctx.log.warn({ err: error }, "a start was not noted"));
 }
 
 /** Deadlocks and serialization failures: nothing happened, and the same again may work (PostgreSQL manual, 13.5). */

@@ -5,7 +5,9 @@ import { ConfigError, readConfig } from "./config.ts";
 it("tells everything that is wrong with the environment at once, without quoting secrets", () => {
   const read = () => readConfig({ DATABASE_URL: "mysql://user:hunter2@x", SCHEDULER_PORT: "99999999", SCHEDULER_IDLE_MS: "soon" });
   expect(read).toThrow(ConfigError);
-  expect(read).toThrow(/DATABASE_URL must be a URL that starts with postgres:[^]*REDIS_URL is missing[^]*SCHEDULER_PORT[^]*SCHEDULER_IDLE_MS must be a number/);
+  expect(read).toThrow(
+    /DATABASE_URL must be a URL that starts with postgres:[^]*REDIS_URL is missing[^]*SCHEDULER_PORT[^]*SCHEDULER_IDLE_MS must be a number/,
+  );
   expect(read).not.toThrow(/hunter2/);
 });
 

@@ -3,15 +3,30 @@
 import { z } from "zod";
 
 const url = (protocols: readonly string[]) =>
-  z.string({ error: "is missing" }).refine((text) => protocols.includes(URL.parse(text)?.protocol ?? ""), `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(" or ")}`);
+  z
+    .string({ error: "is missing" })
+    .refine(
+      (text) => protocols.includes(URL.parse(text)?.protocol ?? ""),
+      `must be a URL that starts with ${protocols.map((p) => `${p}//`).join(" or ")}`,
+    );
 /** A duration in milliseconds. */
-const ms = (fallback: number, min = 1) => z.coerce.number({ error: "must be a number of milliseconds" }).int().min(min).max(7 * 86_400_000).default(fallback);
-const count = (fallback: number, min: number, max: number) => z.coerce.number({ error: "must be a number" }).int().min(min).max(max).default(fallback);
+const ms = (fallback: number, min = 1) =>
+  z.coerce
+    .number({ error: "must be a number of milliseconds" })
+    .int()
+    .min(min)
+    .max(7 * 86_400_000)
+    .default(fallback);
+const count = (fallback: number, min: number, max: number) =>
+  z.coerce.number({ error: "must be a number" }).int().min(min).max(max).default(fallback);
 
 const environmentSchema = z.object({
   DATABASE_URL: url(["postgres:", "postgresql:"]),
   REDIS_URL: url(["redis:", "rediss:", "unix:"]),
-  QUEUE_PREFIX: z.string().regex(/^[A-Za-z0-9_-]{1,40}$/, "may have letters, digits, _ and -").default("collimate"),
+  QUEUE_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,40}$/, "may have letters, digits, _ and -")
+    .default("collimate"),
   SCHEDULER_HOST: z.string().min(1).default("127.0.0.1"),
   SCHEDULER_PORT: count(9470, 0, 65_535),
   SCHEDULER_DB_POOL: count(16, 4, 200),
@@ -70,7 +85,9 @@ export class ConfigError extends Error {}
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const parsed = environmentSchema.safeParse(withoutEmpty(environment));
   if (!parsed.success) {
-    throw new ConfigError(`the environment is not right:\n${parsed.error.issues.map((issue) => `  ${issue.path.join(".")} ${issue.message}`).join("\n")}`);
+    throw new ConfigError(
+      `the environment is not right:\n${parsed.error.issues.map((issue) => `  ${issue.path.join(".")} ${issue.message}`).join("\n")}`,
+    );
   }
   const e = parsed.data;
   return {

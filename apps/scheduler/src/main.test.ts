@@ -7,13 +7,21 @@ import { freshDatabase } from "@collimate/testing";
 import { expect, inject, it } from "vitest";
 
 function start(environment: Record<string, string>) {
-  const child = spawn(process.execPath, [fileURLToPath(new URL("./main.ts", import.meta.url))], { env: { PATH: process.env["PATH"] ?? "", ...environment }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [fileURLToPath(new URL("./main.ts", import.meta.url))], {
+    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const output: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => output.push(text));
   /** Resolves when a log line has the message. */
   const says = async (message: string) => {
     while (!output.join("").includes(`"msg":"${message}"`)) await once(child.stdout, "data", { signal: AbortSignal.timeout(20_000) });
-    return output.join("").split("\n").find((line) => line.includes(message)) ?? "";
+    return (
+      output
+        .join("")
+        .split("\n")
+        .find((line) => line.includes(message)) ?? ""
+    );
   };
   return { child, output, says, exited: once(child, "exit") };
 }

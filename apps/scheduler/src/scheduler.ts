@@ -37,20 +37,39 @@ export async function startScheduler(config: Config, options: SchedulerOptions):
   const { log } = options;
   const metrics = createMetrics();
   const db = started.use(
-    openDatabase(config.databaseUrl, { poolSize: config.dbPool, applicationName: "collimate-scheduler", onIdleError: (error) => log.warn({ err: error }, "a database connection broke") }),
+    openDatabase(config.databaseUrl, {
+      poolSize: config.dbPool,
+      applicationName: "collimate-scheduler",
+      onIdleError: (error) => log.warn({ err: error }, "a database connection broke"),
+    }),
   );
   await db.ping();
   const queues = started.use(openQueues(config.redisUrl, queueOptions(config, log, metrics)));
   const loop: PlacementLoop = new PlacementLoop(() => placementPass(ctx));
   started.defer(() => loop.close());
-  const ctx: Context = { room: new RoomCounter(db, config.policy, log), db, queues, log, metrics, policy: config.policy, now: options.now ?? (() => new Date()), wakePlacement: () => wake(loop, log) };
+  const ctx: Context = {
+    room: new RoomCounter(db, config.policy, log),
+    db,
+    queues,
+    log,
+    metrics,
+    policy: config.policy,
+    now: options.now ?? (() => new Date()),
+    wakePlacement: () => wake(loop, log),
+  };
   const health = started.use(await serve(config, ctx));
   for (const worker of startWorkers(queues, ctx, loop)) started.use(worker);
   const sweeper = new Sweeper(ctx);
   started.defer(() => sweeper.close());
   log.info({ port: health.port }, "the scheduler is running");
   const running = started.move();
-  return { ctx, port: health.port, placeAll: () => loop.wake(), close: () => running.disposeAsync(), [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return {
+    ctx,
+    port: health.port,
+    placeAll: () => loop.wake(),
+    close: () => running.disposeAsync(),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
 }
 
 function queueOptions(config: Config, log: Logger, metrics: Metrics): Parameters<typeof openQueues>[1] {

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,9 @@ static const char *set_up(const struct request *rq)
 	for (i = 0; i < rq->nr_cgroup; i++)
 		if (write_file(rq->cgroup[i], "0"))
 			return rq->cgroup[i];
+	/* criu leaves cgroup namespaces alone when it does not manage cgroups; the tree must not see the host's paths. */
+	if (rq->nr_cgroup && unshare(CLONE_NEWCGROUP))
+		return "a cgroup namespace";
 	if (rq->work && chdir(rq->work))
 		return "work";
 	if (log_init(rq->log))

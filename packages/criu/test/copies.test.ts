@@ -78,11 +78,14 @@ describe("a copy of a C program", () => {
     expect(await command(parent, "check")).toBe("wrong 0");
   });
 
-  test("draws keys of its own, in old and new threads", async () => {
+  test("draws keys of its own, though the generators' state lies in memory", async () => {
     const drawn = [await command(parent, "keys")];
     for (let i = 0; i < 4; i++) drawn.push(await command(await world.restore(holder, snapshot), "keys"));
-    const keys = drawn.flatMap((pair) => [pair.slice(0, 32), pair.slice(32)]);
-    expect(keys.every((key) => /^[0-9a-f]{32}$/.test(key))).toBe(true);
+    const keys = drawn.flatMap((answer) => {
+      const [, one, other] = /^(?:vdso|kernel) ([0-9a-f]{32})([0-9a-f]{32})$/.exec(answer) ?? [];
+      return [one, other];
+    });
+    expect(keys).not.toContain(undefined);
     expect(new Set(keys).size).toBe(10);
   });
 

@@ -28,11 +28,11 @@ function differing(one: Sandbox, other: Sandbox): number {
 
 /** What a generation does to its memory before it becomes a parent: every way in which a region can change. */
 const LIVES: readonly (readonly string[])[] = [
-  ["scatter 500 1", "grow"],
-  ["scatter 900 2", "drop odd"],
-  ["scatter 3000 3", "resize", "grow"],
-  ["give back", "scatter 2000 4"],
-  ["resize"],
+  ["scatter 500 1", "grow", "stretch"],
+  ["scatter 900 2", "drop odd", "stretch"],
+  ["scatter 3000 3", "resize", "grow", "stretch"],
+  ["give back", "scatter 2000 4", "stretch"],
+  ["resize", "stretch"],
 ];
 
 describe("five generations of snapshots, each of a copy of the last", () => {

@@ -8,7 +8,7 @@ interface Range {
 
 export interface Comparison {
   readonly bytes: number;
-  /** Whether both have private memory at the same addresses. */
+  /** Whether both have mappings of any kind at the same addresses. */
   readonly sameLayout: boolean;
   /**
    * 32-byte blocks that differ. One per thread is allowed for: the kernel
@@ -23,19 +23,27 @@ const CHUNK = 4 << 20;
 /** Of a longer range only the ends and the middle are compared: nobody fills a TiB. */
 const LONG = 1 << 30;
 
-/** Readable private memory but what the kernel makes ([vvar], [vdso]); neighbours joined. */
-function privateMemory(pid: number): Range[] {
+/** Ranges of the mappings that `wanted` says yes to, from their text in /proc/PID/smaps; neighbours joined. */
+function mappings(pid: number, wanted: (text: string) => boolean): Range[] {
   const ranges: Range[] = [];
-  for (const line of readFileSync(`/proc/${pid}/maps`, "utf8").split("\n")) {
-    const match = /^([0-9a-f]+)-([0-9a-f]+) (r..p) \S+ \S+ \S+ *(.*)$/.exec(line);
-    if (match === null || match[4]?.startsWith("[v")) continue;
-    // User addresses have 47 bits: exact as numbers.
+  for (const text of readFileSync(`/proc/${pid}/smaps`, "utf8").split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m)) {
+    const match = /^([0-9a-f]+)-([0-9a-f]+) /.exec(text);
+    // Above the 47 bits of user addresses lies only [vsyscall]; below they are exact as numbers.
+    if (match === null || match[1]?.length === 16 || !wanted(text)) continue;
     const [start, end] = [Number.parseInt(match[1] ?? "", 16), Number.parseInt(match[2] ?? "", 16)];
     const last = ranges.at(-1);
     if (last?.end === start) ranges[ranges.length - 1] = { start: last.start, end };
     else ranges.push({ start, end });
   }
   return ranges;
+}
+
+/**
+ * Left out: what the kernel makes ([vvar], [vdso]) and droppable memory ("dp"),
+ * the state of random generators, which must NOT be the same in a copy.
+ */
+function isReadablePrivateMemory(text: string): boolean {
+  return /^\S+ r..p /.test(text) && !/^.*\[v\w+\]\n/.test(text) && !/^VmFlags:.* dp\b/m.test(text);
 }
 
 function withoutEmptyParts(range: Range): Range[] {
@@ -59,8 +67,8 @@ function readAt(file: number, buffer: Buffer, address: number): boolean {
 
 /** Compares all private memory of two processes that stand still, byte for byte. */
 export function compareMemory(one: number, other: number): Comparison {
-  const ranges = privateMemory(one);
-  const sameLayout = JSON.stringify(ranges) === JSON.stringify(privateMemory(other));
+  const ranges = mappings(one, isReadablePrivateMemory);
+  const [layout, otherLayout] = [one, other].map((pid) => JSON.stringify(mappings(pid, () => true)));
   const files = [openSync(`/proc/${one}/mem`, "r"), openSync(`/proc/${other}/mem`, "r")] as const;
   const blocks = new Set<string>();
   let bytes = 0;
@@ -84,5 +92,5 @@ export function compareMemory(one: number, other: number): Comparison {
   } finally {
     for (const file of files) closeSync(file);
   }
-  return { bytes, sameLayout, blocks: [...blocks] };
+  return { bytes, sameLayout: layout === otherLayout, blocks: [...blocks] };
 }

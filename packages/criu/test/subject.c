@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vgetrandom.h"
+
 #define PAGE 4096ul
 #define MIB (1ul << 20)
 #define BIG (32 * MIB)
@@ -34,6 +36,9 @@ static unsigned char *file_map; /* private mapping of /pattern, some pages writt
 static unsigned char data_run[3 * 64 * PAGE] = { 1 }; /* .data, dirtied in several separate runs */
 static unsigned char *below_stack; /* STACK_AREA bytes, and right above them as many that grow down */
 #define STACK_AREA (16 * PAGE)
+static unsigned char *stretchy; /* grows in place by STEP at a time; the room above it is left free */
+static size_t stretchy_len;
+#define STEP (4 * MIB)
 static unsigned char *sparse; /* compareMemory() in memory.ts looks at its ends and its middle: SPARSE bytes of address space with three pages in it */
 #define SPARSE (1ul << 40)
 /* One MIB each, all written, then: */
@@ -81,10 +86,37 @@ static unsigned char *map(size_t len)
 	return p;
 }
 
-static void *draw_keys(void *arg)
+static vgetrandom_fn vgetrandom;
+static void *generators[2]; /* seeded at the start: for this thread, and for one that is started to draw */
+static size_t generator_size;
+
+static void seed_generators(void)
 {
-	/* By the C library: with a vDSO that has getrandom, its state lies in our memory. */
-	return getrandom(arg, 16, 0) == 16 ? arg : NULL;
+	char byte;
+	int i;
+
+	vgetrandom = vgetrandom_find();
+	for (i = 0; vgetrandom && i < 2; i++) {
+		generators[i] = vgetrandom_state(vgetrandom, &generator_size);
+		if (!generators[i] || vgetrandom(&byte, 1, 0, generators[i], generator_size) != 1)
+			_exit(9);
+	}
+}
+
+struct draw {
+	unsigned char key[16];
+	void *generator;
+};
+
+static void *draw_key(void *arg)
+{
+	struct draw *d = arg;
+	ssize_t n = vgetrandom ? vgetrandom(d->key, sizeof(d->key), 0, d->generator, generator_size) :
+				 getrandom(d->key, sizeof(d->key), 0);
+
+	if (n != sizeof(d->key))
+		_exit(10);
+	return NULL;
 }
 
 static void *sleeping_thread(void *arg)
@@ -192,7 +224,13 @@ static void start(void)
 		pthread_create(&t, NULL, sleeping_thread, NULL);
 	if (!listen_at("127.0.0.1", 7777))
 		_exit(3);
+	stretchy = map(16 * STEP);
+	stretchy_len = STEP;
+	fill(stretchy, STEP, 8);
+	if (munmap(stretchy + STEP, 15 * STEP))
+		_exit(11);
 	start_special();
+	seed_generators();
 	/* A child that shares most pages with us by fork. */
 	if (!fork()) {
 		big[0] ^= 1;
@@ -207,7 +245,7 @@ static int check_all(char *out, size_t room)
 
 	for (i = odd_dropped ? 21 * MIB : 0; i < BIG; i += 3 * PAGE)
 		bad += wrong(odd + i, PAGE, i, 0) + nonzero(odd + i + PAGE, PAGE);
-	bad += wrong(grown, 10 * MIB, 2, 0);
+	bad += wrong(grown, 10 * MIB, 2, 0) + wrong(stretchy, STEP, 8, 0);
 	for (i = 0; i < sizeof(data_run); i += 64 * PAGE)
 		bad += wrong(data_run + i, 2 * PAGE, i, 0);
 	for (i = 0; i < MIB; i += 16 * PAGE)
@@ -281,17 +319,34 @@ static int resize_big(char *out, size_t room)
 	return big == MAP_FAILED ? snprintf(out, room, "shrink: %s", strerror(errno)) : snprintf(out, room, "old %zu", old);
 }
 
+/* mremap() in place works on one VMA only: a copy that got two for it would see EFAULT. */
+static int stretch(char *out, size_t room)
+{
+	size_t len = stretchy_len + STEP, old, harmed;
+
+	if (mremap(stretchy, stretchy_len, len, 0) != stretchy)
+		return snprintf(out, room, "mremap: %s", strerror(errno));
+	old = nonzero(stretchy + stretchy_len, STEP);
+	/* Half of the new part stays untouched, so that VMA and pages do not end at the same place. */
+	fill(stretchy + stretchy_len, STEP / 2, 8);
+	harmed = wrong(stretchy, STEP, 8, 0);
+	stretchy_len = len;
+	return snprintf(out, room, "old %zu harmed %zu", old, harmed);
+}
+
+/* A key by this thread, one by another, and how they were drawn. */
 static int keys(char *out, size_t room)
 {
-	unsigned char k[2][16];
+	struct draw d[2] = { { .generator = generators[0] }, { .generator = generators[1] } };
 	pthread_t t;
-	int n = 0, i;
+	int n, i;
 
-	draw_keys(k[0]);
-	pthread_create(&t, NULL, draw_keys, k[1]);
+	draw_key(&d[0]);
+	pthread_create(&t, NULL, draw_key, &d[1]);
 	pthread_join(t, NULL);
+	n = snprintf(out, room, "%s ", vgetrandom ? "vdso" : "kernel");
 	for (i = 0; i < 32; i++)
-		n += snprintf(out + n, room - n, "%02x", k[i / 16][i % 16]);
+		n += snprintf(out + n, room - n, "%02x", d[i / 16].key[i % 16]);
 	return n;
 }
 
@@ -338,6 +393,8 @@ static int do_command(char *out, size_t room)
 		return grow(out, room);
 	if (!strcmp(line, "resize"))
 		return resize_big(out, room);
+	if (!strcmp(line, "stretch"))
+		return stretch(out, room);
 	if (!strcmp(line, "keys"))
 		return keys(out, room);
 	if (!strcmp(line, "pipe")) {

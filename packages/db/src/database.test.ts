@@ -13,7 +13,10 @@ describe("a database", () => {
     const url = await freshDatabase();
     await using one = openDatabase(url);
     await using two = openDatabase(url);
-    const answers = await one.withLock("sweep", async () => [await two.withLock("sweep", async () => "both"), await two.withLock("other", async () => "apart")]);
+    const answers = await one.withLock("sweep", async () => [
+      await two.withLock("sweep", async () => "both"),
+      await two.withLock("other", async () => "apart"),
+    ]);
     expect(answers).toEqual([undefined, "apart"]);
     await expect(one.withLock("sweep", async () => Promise.reject(new Error("boom")))).rejects.toThrow("boom");
     expect(await two.withLock("sweep", async () => "next")).toBe("next");

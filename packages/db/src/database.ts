@@ -68,7 +68,9 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       const connection = await pool.connect();
       let broken: Error | boolean = false;
       try {
-        const answer = await connection.query<{ locked: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS locked", [name]);
+        const answer = await connection.query<{ locked: boolean }>("SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS locked", [
+          name,
+        ]);
         if (!answer.rows[0]?.locked) return undefined;
         try {
           return await work();

@@ -24,12 +24,18 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   const timeoutMs = options.timeoutMs ?? 60_000;
   const migrations = await readMigrations();
   const client = new Client({
-    connectionString: url, connectionTimeoutMillis: 10_000, statement_timeout: timeoutMs, lock_timeout: timeoutMs, application_name: "collimate-migrate",
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: timeoutMs,
+    lock_timeout: timeoutMs,
+    application_name: "collimate-migrate",
   });
   await client.connect();
   try {
     await client.query("SELECT pg_advisory_lock($1)", [LOCK]);
-    await client.query(`CREATE TABLE IF NOT EXISTS "schema_migrations" ("name" TEXT PRIMARY KEY, "checksum" TEXT NOT NULL, "appliedAt" TIMESTAMPTZ(3) NOT NULL DEFAULT now())`);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS "schema_migrations" ("name" TEXT PRIMARY KEY, "checksum" TEXT NOT NULL, "appliedAt" TIMESTAMPTZ(3) NOT NULL DEFAULT now())`,
+    );
     const known = await client.query<{ name: string; checksum: string }>(`SELECT "name", "checksum" FROM "schema_migrations"`);
     const applied = new Map(known.rows.map((row) => [row.name, row.checksum]));
     const fresh = migrations.filter((migration) => isMissing(migration, applied));
@@ -41,7 +47,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 }
 
 async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(FOLDER)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).sort();
+  const names = (await readdir(FOLDER)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
   return Promise.all(
     names.map(async (name) => {
       const sql = await readFile(new URL(name, FOLDER), "utf8");

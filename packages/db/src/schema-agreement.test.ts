@@ -15,7 +15,13 @@ interface Column {
 type Tables = Record<string, Record<string, Column>>;
 
 const SQL_TYPE: Record<string, string> = {
-  String: "text", Int: "integer", BigInt: "bigint", Float: "double precision", Boolean: "boolean", Json: "jsonb", DateTime: "timestamp with time zone",
+  String: "text",
+  Int: "integer",
+  BigInt: "bigint",
+  Float: "double precision",
+  Boolean: "boolean",
+  Json: "jsonb",
+  DateTime: "timestamp with time zone",
 };
 
 it("has the same tables, columns, types, nullability and defaults as the migrations make", async () => {
@@ -35,13 +41,16 @@ it("has the same unique and plain indexes, besides the partial ones", async () =
     WHERE NOT i.indisprimary AND i.indpred IS NULL GROUP BY i.indexrelid, i.indisunique, t.relname`;
   await withMigrated(async (client) => {
     const { rows } = await client.query<{ text: string }>(query);
-    expect(rows.map((row) => row.text).sort()).toEqual(wanted.sort());
+    expect(rows.map((row) => row.text).toSorted()).toEqual(wanted.toSorted());
   });
 });
 
 async function models(): Promise<{ table: string; body: string }[]> {
   const text = await readFile(new URL("../prisma/schema.prisma", import.meta.url), "utf8");
-  return [...text.matchAll(/^model \w+ \{\n([\s\S]*?)^\}/gm)].map(([, body = ""]) => ({ table: /@@map\("(\w+)"\)/.exec(body)?.[1] ?? "", body }));
+  return [...text.matchAll(/^model \w+ \{\n([\s\S]*?)^\}/gm)].map(([, body = ""]) => ({
+    table: /@@map\("(\w+)"\)/.exec(body)?.[1] ?? "",
+    body,
+  }));
 }
 
 async function declared(): Promise<Tables> {
@@ -60,12 +69,22 @@ async function declared(): Promise<Tables> {
 }
 
 async function existing(client: Client): Promise<Tables> {
-  const { rows } = await client.query<{ table_name: string; column_name: string; data_type: string; is_nullable: string; column_default: string | null }>(
+  const { rows } = await client.query<{
+    table_name: string;
+    column_name: string;
+    data_type: string;
+    is_nullable: string;
+    column_default: string | null;
+  }>(
     `SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'schema_migrations'`,
   );
   const tables: Tables = {};
   for (const row of rows) {
-    (tables[row.table_name] ??= {})[row.column_name] = { type: row.data_type, nullable: row.is_nullable === "YES", hasDefault: row.column_default !== null };
+    (tables[row.table_name] ??= {})[row.column_name] = {
+      type: row.data_type,
+      nullable: row.is_nullable === "YES",
+      hasDefault: row.column_default !== null,
+    };
   }
   return tables;
 }

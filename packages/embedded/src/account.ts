@@ -58,7 +58,8 @@ export async function serviceDirectory(path: string, account: Account | undefine
   if (account === undefined) return;
   for (let place = path; place !== "/"; place = dirname(place)) {
     const { mode } = await stat(place);
-    if ((mode & 0o001) === 0) throw new Error(`${place} is closed to the account ${account.name}: chmod o+x it, or keep the data elsewhere`);
+    if ((mode & 0o001) === 0)
+      throw new Error(`${place} is closed to the account ${account.name}: chmod o+x it, or keep the data elsewhere`);
   }
 }
 

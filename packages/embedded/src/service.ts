@@ -82,7 +82,11 @@ function recordOf({ pid, startTime, bootId }: Launched): { pid: number; startTim
 }
 
 /** Runs a start that picks its own port again when somebody else took the port in between. */
-export async function withFreePort(port: number | undefined, pick: () => Promise<number>, start: (port: number) => Promise<Service>): Promise<Service> {
+export async function withFreePort(
+  port: number | undefined,
+  pick: () => Promise<number>,
+  start: (port: number) => Promise<Service>,
+): Promise<Service> {
   if (port !== undefined) return start(port);
   for (let attempt = 1; ; attempt++) {
     try {

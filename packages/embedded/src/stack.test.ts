@@ -4,7 +4,11 @@ import { expect, test } from "vitest";
 import { identify } from "./process/identity.ts";
 import { startStack } from "./stack.ts";
 
-const exists = (path: string): Promise<boolean> => stat(path).then(() => true, () => false);
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
 
 test("a stopped stack leaves no process, no file, no shared memory", async () => {
   const before = await readdir("/dev/shm");

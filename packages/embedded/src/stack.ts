@@ -41,9 +41,21 @@ export async function startStack<P extends Part = Part>(...parts: P[]): Promise<
     if (wanted.has(part)) keep(await start());
   };
   const results = await Promise.allSettled([
-    begin("postgres", () => startPostgres({ dir: join(dir, "postgres"), durable: false }), (it) => (started.postgres = it)),
-    begin("redis", () => startRedis({ dir: join(dir, "redis") }), (it) => (started.redis = it)),
-    begin("registry", () => startRegistry({ dir: join(dir, "registry") }), (it) => (started.registry = it)),
+    begin(
+      "postgres",
+      () => startPostgres({ dir: join(dir, "postgres"), durable: false }),
+      (it) => (started.postgres = it),
+    ),
+    begin(
+      "redis",
+      () => startRedis({ dir: join(dir, "redis") }),
+      (it) => (started.redis = it),
+    ),
+    begin(
+      "registry",
+      () => startRegistry({ dir: join(dir, "registry") }),
+      (it) => (started.registry = it),
+    ),
   ]);
   const stop = once(() => tearDown(dir, started));
   const failure = results.find((result) => result.status === "rejected");
@@ -51,14 +63,13 @@ export async function startStack<P extends Part = Part>(...parts: P[]): Promise<
     await stop();
     throw failure.reason;
   }
-  // The border where "was asked for, so it is there" becomes a type.
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see above
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the border where "was asked for, so it is there" becomes a type
   return { dir, ...started, stop, [Symbol.asyncDispose]: stop } as unknown as Stack<P>;
 }
 
 async function tearDown(dir: string, started: Started): Promise<void> {
-  const services: (Service | undefined)[] = [started.registry, started.redis, started.postgres];
-  const results = await Promise.allSettled(services.map(async (service) => service?.stop()));
+  const services = [started.registry, started.redis, started.postgres].filter((service) => service !== undefined);
+  const results = await Promise.allSettled(services.map((service) => service.stop()));
   await rm(dir, { recursive: true, force: true });
   const failure = results.find((result) => result.status === "rejected");
   if (failure !== undefined) throw failure.reason;

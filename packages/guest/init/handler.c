@@ -83,8 +83,11 @@ void handler_ask(struct handler *h, const struct control *question, int passed_f
 			close(fd);
 		if (got < 0)
 			_exit(71);
-		if (got == 1 && answer->kind == CONTROL_DETACH)
+		if (got == 1 && answer->kind == CONTROL_DETACH) {
+			struct control done = {.kind = CONTROL_DONE}; // a new try may use the id that we may have taken
+			control_send(h->control, &done, -1);
 			handler_fail(h, "interrupted", "a checkpoint came before the operation began; nothing was done");
+		}
 		if (got == 1)
 			return;
 		struct pollfd p = {.fd = h->control, .events = POLLIN};

@@ -66,7 +66,7 @@ void operation_job(struct handler *h)
 {
 	static struct job job;
 	struct job *j = &job;
-	*j = (struct job){.handler = h, .out = -1, .err = -1, .in = -1, .cell = -1, .cell_out = -1, .cell_err = -1};
+	*j = (struct job){.handler = h, .out = -1, .err = -1, .in = -1, .closing = -1, .cell = -1, .cell_out = -1, .cell_err = -1};
 	j->seed_ack = "off";
 	j->detached_until = j->close_by = -1;
 	name_exec(h);

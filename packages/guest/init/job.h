@@ -24,6 +24,8 @@ struct job {
 	uint64_t input_total;     // stdin bytes ever taken from a client
 	bool discard;             // nobody will ever fetch the output
 	int64_t close_by;         // -1: no; the result is out, a client that was still sending input may finish
+	int closing;              // a connection that we write no more to, until its client has closed; -1: none
+	int64_t closing_by;
 	int64_t detached_until;   // -1: a client is here
 	int64_t deadline;         // -1: no time limit
 

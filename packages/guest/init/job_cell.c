@@ -64,6 +64,8 @@ static int describe(const struct request *r)
 		fine = write_field(fd, TAG_CWD, r->cwd, strlen(r->cwd));
 	if (fine && r->has_seed)
 		fine = write_field(fd, TAG_SEED, r->seed, sizeof r->seed);
+	if (fine && r->settle)
+		fine = write_field(fd, TAG_SETTLE, "", 0);
 	if (!fine && fd >= 0) {
 		close(fd);
 		return -1;

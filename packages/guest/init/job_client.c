@@ -5,10 +5,12 @@
 #include "control.h"
 #include "limits.h"
 #include "protocol.h"
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static size_t input_pending(const struct job *j)
@@ -27,6 +29,40 @@ static void leave_client(struct job *j, int64_t keep_ms)
 	handler_disconnect(j->handler);
 	inbox_reset(&j->handler->in);
 	j->detached_until = now_ms() + keep_ms;
+}
+
+static void end_closing(struct job *j)
+{
+	struct control c = {.kind = CONTROL_DETACHED};
+	close(j->closing);
+	j->closing = -1;
+	control_send(j->handler->control, &c, -1);
+}
+
+void client_closing(struct job *j)
+{
+	static uint8_t dropped[OUTPUT_CHUNK];
+	ssize_t n = recv(j->closing, dropped, sizeof dropped, MSG_DONTWAIT);
+	bool waiting = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	if (!waiting || now_ms() >= j->closing_by)
+		end_closing(j);
+}
+
+// Closing at once, while the client may be sending input, would reset the connection, and the client would lose what
+// it has not read yet. So: our end is over, the client reads up to it and closes, then we do. Input that comes after
+// this is not taken; the next attach says from where to send it again.
+static void part_from_client(struct job *j, uint32_t grace_ms)
+{
+	struct handler *h = j->handler;
+	if (j->closing >= 0)
+		end_closing(j);
+	j->closing = h->connection;
+	j->closing_by = now_ms() + grace_ms;
+	shutdown(j->closing, SHUT_WR);
+	h->connection = -1;
+	outbox_rewind(&h->out);
+	inbox_reset(&h->in);
+	j->detached_until = now_ms() + DETACHED_KEEP_MS;
 }
 
 void job_discard(struct job *j)
@@ -89,7 +125,7 @@ static bool take_frame(struct job *j, const struct frame *f)
 	case FRAME_SIGNAL:
 		return take_signal(j, f);
 	case FRAME_DETACH:
-		leave_client(j, DETACHED_KEEP_MS);
+		part_from_client(j, CLOSE_GRACE_MS);
 		return true;
 	default:
 		return false;
@@ -123,8 +159,10 @@ void client_readable(struct job *j, short events)
 		client_gone(j);
 }
 
-static void detach_for_checkpoint(struct job *j)
+static void detach_for_checkpoint(struct job *j, uint32_t millis)
 {
+	if (j->closing >= 0 && j->closing_by > now_ms() + millis)
+		j->closing_by = now_ms() + millis;
 	if (j->handler->connection < 0)
 		return;
 	// What the client has sent is taken while there is room; how far that went is told at the next attach.
@@ -135,7 +173,7 @@ static void detach_for_checkpoint(struct job *j)
 		after = j->handler->in.end - j->handler->in.start + j->input_total;
 	}
 	if (j->handler->connection >= 0)
-		leave_client(j, DETACHED_KEEP_MS);
+		part_from_client(j, millis);
 }
 
 static void send_attached(struct job *j, int connection)
@@ -175,7 +213,7 @@ void client_control(struct job *j)
 		if (c.kind == CONTROL_TAKE && fd >= 0)
 			take_client(j, fd);
 		else if (c.kind == CONTROL_DETACH)
-			detach_for_checkpoint(j);
+			detach_for_checkpoint(j, c.millis);
 		else if (c.kind == CONTROL_DISCARD)
 			job_discard(j);
 		else

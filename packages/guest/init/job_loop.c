@@ -117,6 +117,8 @@ static void check_clocks(struct job *j)
 		job_stop(j, RESULT_TIMED_OUT);
 	if (j->tree_left && now >= j->kill_again)
 		exec_stop(j);
+	if (j->closing >= 0 && now >= j->closing_by)
+		client_closing(j);
 	if (j->detached_until >= 0 && now >= j->detached_until)
 		job_discard(j);
 }
@@ -139,7 +141,7 @@ static bool advance(struct job *j)
 		client_gone(j);
 	if (is_told(j) && !waits_for_close(j))
 		begin_lingering(j);
-	return j->phase != JOB_LINGERING || j->tree_left || j->out >= 0 || j->err >= 0 || has_children();
+	return j->phase != JOB_LINGERING || j->tree_left || j->closing >= 0 || j->out >= 0 || j->err >= 0 || has_children();
 }
 
 static int next_timeout(const struct job *j)
@@ -151,11 +153,13 @@ static int next_timeout(const struct job *j)
 		end = j->close_by;
 	if (j->tree_left && (end < 0 || j->kill_again < end))
 		end = j->kill_again;
+	if (j->closing >= 0 && (end < 0 || j->closing_by < end))
+		end = j->closing_by;
 	int64_t left = end - now_ms();
 	return end < 0 ? -1 : left < 0 ? 0 : (int)left;
 }
 
-enum { AT_CONTROL, AT_CLIENT, AT_OUT, AT_ERR, AT_IN, AT_CELL, AT_ALL };
+enum { AT_CONTROL, AT_CLIENT, AT_OUT, AT_ERR, AT_IN, AT_CELL, AT_CLOSING, AT_ALL };
 
 static bool wants_output(const struct job *j, size_t left)
 {
@@ -171,6 +175,7 @@ static void wait_for_events(struct job *j, struct pollfd p[AT_ALL])
 	p[AT_OUT] = (struct pollfd){.fd = wants_output(j, j->out_left) ? j->out : -1, .events = POLLIN};
 	p[AT_ERR] = (struct pollfd){.fd = wants_output(j, j->err_left) ? j->err : -1, .events = POLLIN};
 	p[AT_IN] = (struct pollfd){.fd = j->input_start < j->input_end ? j->in : -1, .events = POLLOUT};
+	p[AT_CLOSING] = (struct pollfd){.fd = j->closing, .events = POLLIN};
 	p[AT_CELL] = (struct pollfd){.fd = j->cell, .events = POLLIN};
 	int timeout = next_timeout(j);
 	struct timespec t = {timeout / 1000, timeout % 1000 * 1000000L};
@@ -198,6 +203,8 @@ void job_loop(struct job *j)
 			write_input(j);
 		if (p[AT_CELL].revents && j->cell >= 0)
 			cell_readable(j);
+		if (p[AT_CLOSING].revents && j->closing >= 0)
+			client_closing(j);
 		if (p[AT_CLIENT].revents && j->handler->connection >= 0)
 			client_readable(j, p[AT_CLIENT].revents);
 		if (p[AT_CONTROL].revents)

@@ -48,6 +48,7 @@ enum request_tag {
 	TAG_KILL_ON_DISCONNECT = 19,
 	TAG_SEED = 20,
 	TAG_PTY = 21, // reserved
+	TAG_SETTLE = 22,
 	TAG_PATH = 30,
 	TAG_MODE = 31,
 	TAG_HOSTNAME = 40,

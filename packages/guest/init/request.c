@@ -115,6 +115,8 @@ static bool take(struct request *r, uint8_t tag, const uint8_t *value, size_t le
 		return take_u32(&r->timeout_ms, value, length) && r->timeout_ms <= TIMEOUT_MS_MAX;
 	case TAG_KILL_ON_DISCONNECT:
 		return take_bool(&r->kill_on_disconnect, value, length);
+	case TAG_SETTLE:
+		return take_bool(&r->settle, value, length); // the interpreter reads it
 	case TAG_SEED:
 		return take_32_bytes(r->seed, &r->has_seed, value, length);
 	case TAG_PATH:

@@ -20,7 +20,7 @@ struct request {
 	char **env; // "KEY=value"
 	size_t envc;
 	char *cwd, *user;
-	bool wants_stdin, kill_on_disconnect;
+	bool wants_stdin, kill_on_disconnect, settle;
 	uint32_t timeout_ms; // 0: none
 	bool has_seed;
 	uint8_t seed[32];

@@ -101,3 +101,44 @@ test("another identity means that nobody claims the output of what runs: it is d
   await sandbox.guest.identity({ ...identity, sandboxId: "sb_two", generation: 3 });
   await until(async () => (await sandbox.guest.ping()).execsRunning === 0);
 });
+
+test("many streams in both directions lose nothing over many quiesces, and no exec runs twice", async () => {
+  const input = Buffer.alloc(2_000_000, "0123456789\n");
+  const wanted = createHash("sha256").update(input).digest("hex");
+  let gate: PromiseWithResolvers<void> | undefined;
+  let reconnects = 0;
+  const reconnect = async (): Promise<void> => {
+    reconnects += 1;
+    while (gate) await gate.promise;
+  };
+  const echo = async (exitCode: number): Promise<void> => {
+    const hash = createHash("sha256");
+    const result = await sandbox.guest.exec({ shell: `cat; exit ${exitCode}`, stdin: input }, { onStdout: (chunk) => void hash.update(chunk), reconnect });
+    expect([result.exitCode, hash.digest("hex")]).toEqual([exitCode, wanted]);
+  };
+  const cell = async (): Promise<void> => {
+    const { stdout } = await sandbox.guest.exec({ code: "print('x' * 300_000)\nruns.append(1)" }, { reconnect });
+    expect(stdout.length).toBe(300_001);
+  };
+  await sandbox.py("runs = []");
+  let over = false;
+  const work = Promise.all(
+    Array.from({ length: 15 }, async (_, i) => {
+      for (let round = 0; round < 3; round++) {
+        while (gate) await gate.promise;
+        await (i % 3 === 0 ? cell() : echo(i));
+      }
+    }),
+  ).finally(() => (over = true));
+  while (!over) {
+    gate = Promise.withResolvers();
+    const { resolve } = gate;
+    expect(await sandbox.guest.quiesce(2000)).toBe(0);
+    gate = undefined;
+    resolve();
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  await work;
+  expect(reconnects).toBeGreaterThan(10);
+  expect(await sandbox.py("print(len(runs))")).toBe("15\n");
+});

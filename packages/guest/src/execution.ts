@@ -73,7 +73,10 @@ export class Execution {
   #pid = 0;
   /** Settled once this connection is the exec's: what is sent on an attach before that would be lost. */
   #ready = Promise.withResolvers<void>();
-  #refused = false;
+  /** What this connection asked for: to attach, or to begin the exec. */
+  #attaching: boolean;
+  /** Init has said that the exec never began: only then may it be asked for again. */
+  #mustBegin = false;
   readonly #detached = Promise.withResolvers<void>();
   #detaching = false;
 
@@ -84,6 +87,7 @@ export class Execution {
     this.#options = options;
     this.#sink = new OutputSink(options);
     this.#begun = begun;
+    this.#attaching = begun === undefined;
     this.result = this.#run();
     this.result.catch(() => undefined); // the caller may look at it later
   }
@@ -138,6 +142,7 @@ export class Execution {
       for (;;) {
         const result = await this.#stream();
         if (result) return result;
+        await this.#connection[Symbol.asyncDispose](); // the handler waits for our end before it lets go of its own
         signal?.throwIfAborted();
         if (this.#detaching) {
           this.#detached.resolve();
@@ -162,9 +167,10 @@ export class Execution {
 
   /** To the running exec; or, when init has said that it never began, to a new try. */
   async #connectAgain(): Promise<void> {
-    const fields = this.#refused ? this.#begun?.fields : undefined;
+    const fields = this.#mustBegin ? this.#begun?.fields : undefined;
     if (fields) this.#ready.resolve();
-    this.#refused = false;
+    this.#mustBegin = false;
+    this.#attaching = fields === undefined;
     this.#connection = await GuestConnection.open(this.#dial, fields ?? attachFields(this.id), GREETING_MS);
   }
 
@@ -183,10 +189,12 @@ export class Execution {
     try {
       return await connection.next(this.#begun?.silenceMs);
     } catch (error) {
-      if (!(error instanceof GuestError) || !this.#begun) throw error;
-      this.#refused = error.code === "interrupted" && this.#options.reconnect !== undefined;
-      if (this.#refused) return undefined;
-      throw error.code === "no_such_exec" ? this.#killed(error) : error;
+      if (!(error instanceof GuestError)) throw error;
+      if (error.code === "interrupted" && this.#options.reconnect) {
+        this.#mustBegin = !this.#attaching;
+        return undefined;
+      }
+      throw error.code === "no_such_exec" && this.#begun ? this.#killed(error) : error;
     }
   }
 

@@ -46,6 +46,7 @@ export const Tag = {
   timeoutMs: 18,
   killOnDisconnect: 19,
   seed: 20,
+  settle: 22,
   path: 30,
   mode: 31,
   hostname: 40,

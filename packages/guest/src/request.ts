@@ -35,6 +35,11 @@ export interface CommandRequest extends ExecSettings {
 export interface CodeRequest extends ExecSettings {
   code: string | Uint8Array;
   language?: string;
+  /**
+   * After the code has run, set what is there aside for good: the interpreter's garbage collector and its search for
+   * random generators pass it by from then on, so that sandboxes restored later never write to that memory.
+   */
+  settle?: boolean;
 }
 
 export type ExecRequest = CommandRequest | CodeRequest;
@@ -57,6 +62,7 @@ export function execFields(request: ExecRequest): Buffer {
     const fields = begin(Operation.code);
     addSettings(fields, request);
     if (request.language !== undefined) fields.text(Tag.language, request.language);
+    if (request.settle) fields.u8(Tag.settle, 1);
     return fields.bytes(Tag.code, Buffer.from(request.code)).finish();
   }
   const fields = begin(Operation.exec);

@@ -36,10 +36,25 @@ class Inbox<T> {
   }
 }
 
-const suspend = (operationId: string, attempt = 0): NodeJob => ({ kind: "suspend", operationId, tenantId: "ten_1", attempt, sandboxId: "sb_1", snapshotId: "snp_1" });
+const suspend = (operationId: string, attempt = 0): NodeJob => ({
+  kind: "suspend",
+  operationId,
+  tenantId: "ten_1",
+  attempt,
+  sandboxId: "sb_1",
+  snapshotId: "snp_1",
+});
 const activity = (at: number): NodeReport => ({ kind: "activity", nodeId: "node_1", at, execs: [] });
 const heartbeat = (at: number): NodeReport => ({
-  kind: "heartbeat", nodeId: "node_1", at, bootId: "b", startId: "s", url: "http://x", draining: false, snapshots: [], sandboxes: [],
+  kind: "heartbeat",
+  nodeId: "node_1",
+  at,
+  bootId: "b",
+  startId: "s",
+  url: "http://x",
+  draining: false,
+  snapshots: [],
+  sandboxes: [],
   room: { memoryTotalMib: 1, memoryFreeMib: 1, slotsTotal: 1, slotsFree: 1, vcpus: 1, diskFreeMib: 1 },
   facts: { kernel: "6.1", criu: "4.2", arch: "x64", cgroup: "v2", cpuFeaturesHash: "0" },
 });
@@ -99,14 +114,18 @@ describe("jobs", () => {
   it("that do not parse become a dead letter, and the worker goes on", async () => {
     const letters = new Inbox<DeadLetter>();
     const prefix = newId("request");
-    await using queues = open({ prefix, onDeadLetter: letters.put });
+    await using queues = open({ prefix, onDeadLetter: (letter) => void letters.put(letter) });
     const inbox = new Inbox<PlacementJob>();
     const raw = new Queue("placement", { connection: redis, prefix });
     await raw.add("place", { operationId: "../../etc" });
     await queues.enqueuePlacement({ operationId: "op_good" });
     queues.placementWorker(inbox.put);
     expect(await inbox.reach(1)).toEqual([{ operationId: "op_good" }]);
-    expect((await letters.reach(1))[0]).toMatchObject({ queue: "placement", reason: expect.stringContaining("operationId"), data: expect.stringContaining("etc") });
+    expect((await letters.reach(1))[0]).toMatchObject({
+      queue: "placement",
+      reason: expect.stringContaining("operationId"),
+      data: expect.stringContaining("etc"),
+    });
     await raw.close();
   });
 
@@ -132,7 +151,10 @@ describe("jobs", () => {
     await queues.report(activity(9));
     const inbox = new Inbox<NodeReport>();
     queues.reportWorker(inbox.put);
-    expect((await inbox.reach(2)).map((report) => [report.kind, report.at])).toEqual([["heartbeat", 3], ["activity", 9]]);
+    expect((await inbox.reach(2)).map((report) => [report.kind, report.at])).toEqual([
+      ["heartbeat", 3],
+      ["activity", 9],
+    ]);
   });
 
   it("flow again after Redis lost everything", async () => {
@@ -198,6 +220,6 @@ describe("waiting for an operation", () => {
     await using queues = open();
     const id = newId("operation");
     await queues.waitForOperation(id, { timeoutMs: 1, poll: never });
-    await expect.poll(async () => (await redis.pubsub("NUMSUB", operationChannel(id)))[1]).toBe(0);
+    await expect.poll(async () => (await redis.pubsub("NUMSUB", operationChannel(id)))[1], { interval: 1, timeout: 20_000 }).toBe(0);
   });
 });

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The queues of the platform, typed by contracts. Nothing else knows BullMQ or Redis. */
 import {
-  type NodeJob, nodeJobSchema, type NodeReport, nodeReportSchema, type OperationEnd, type PlacementJob, placementJobSchema, QUEUES,
+  type NodeJob,
+  nodeJobSchema,
+  type NodeReport,
+  nodeReportSchema,
+  type OperationEnd,
+  type PlacementJob,
+  placementJobSchema,
+  QUEUES,
 } from "@collimate/contracts";
 import { type Job, type JobsOptions, Queue } from "bullmq";
 import type { Redis } from "ioredis";
@@ -30,11 +37,21 @@ export interface NodeQueue {
 }
 
 /** Tried again for a good hour, so that an outage of the database loses nothing. */
-const DURABLE: JobsOptions = { attempts: 300, backoff: { type: "custom" }, removeOnComplete: true, removeOnFail: { age: 86_400, count: 1_000 } };
+const DURABLE: JobsOptions = {
+  attempts: 300,
+  backoff: { type: "custom" },
+  removeOnComplete: true,
+  removeOnFail: { age: 86_400, count: 1_000 },
+};
 /** A wake-up: what it points at is in Postgres and is looked for again by the sweep. */
 const WAKE_UP: JobsOptions = { attempts: 1, removeOnComplete: true, removeOnFail: true };
 /** The agent reports failures itself, so an attempt that throws is a fault of the agent. */
-const NODE_JOB: JobsOptions = { attempts: 3, backoff: { type: "custom" }, removeOnComplete: { age: 3_600, count: 2_000 }, removeOnFail: { age: 3_600, count: 500 } };
+const NODE_JOB: JobsOptions = {
+  attempts: 3,
+  backoff: { type: "custom" },
+  removeOnComplete: { age: 3_600, count: 2_000 },
+  removeOnFail: { age: 3_600, count: 500 },
+};
 
 export class Queues implements AsyncDisposable {
   readonly #producer: Redis;
@@ -153,7 +170,13 @@ export class Queues implements AsyncDisposable {
 
   #start(queue: string, start: (setup: Parameters<typeof startWorker>[0]) => JobWorker): JobWorker {
     if (this.#closing) throw new Error("the queues are closed");
-    const worker = start({ queue, prefix: this.#prefix, connection: this.#workers, onError: this.#onError, onDeadLetter: this.#onDeadLetter });
+    const worker = start({
+      queue,
+      prefix: this.#prefix,
+      connection: this.#workers,
+      onError: this.#onError,
+      onDeadLetter: this.#onDeadLetter,
+    });
     const tracked: JobWorker = {
       close: async () => {
         await worker.close();

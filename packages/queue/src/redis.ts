@@ -10,7 +10,12 @@ export type ConnectionUse = "producer" | "worker" | "subscriber";
  * A producer's commands fail after a few seconds without a server, so that no request hangs on them; workers and subscribers wait for it to return.
  */
 export function connectRedis(url: string, use: ConnectionUse, onError: (error: Error) => void): Redis {
-  const connection = new Redis({ ...parseRedisUrl(url), ...OPTIONS[use], connectionName: `collimate-${use}`, retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000) });
+  const connection = new Redis({
+    ...parseRedisUrl(url),
+    ...OPTIONS[use],
+    connectionName: `collimate-${use}`,
+    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
+  });
   connection.on("error", onError);
   return connection;
 }
@@ -23,7 +28,8 @@ const OPTIONS: Record<ConnectionUse, RedisOptions> = {
 
 export function parseRedisUrl(text: string): RedisOptions {
   const url = URL.parse(text);
-  if (!url || !["redis:", "rediss:", "unix:"].includes(url.protocol)) throw new Error("a Redis URL starts with redis://, rediss:// or unix://");
+  if (!url || !["redis:", "rediss:", "unix:"].includes(url.protocol))
+    throw new Error("a Redis URL starts with redis://, rediss:// or unix://");
   const credentials = {
     ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
     ...(url.password ? { password: decodeURIComponent(url.password) } : {}),

@@ -41,14 +41,21 @@ export interface WorkerSetup {
 /** How often a job may be found without its worker (the process died) before it is given up. */
 const STALLED_MAX = 25;
 
-export function startWorker<S extends z.ZodType>(setup: WorkerSetup, schema: S, handler: JobHandler<z.output<S>>, options: WorkerOptions = {}): JobWorker {
-  const letter = (job: Job, reason: string) => setup.onDeadLetter({ queue: setup.queue, jobId: job.id ?? "", reason: reason.slice(0, 4_000), data: preview(job.data) });
+export function startWorker<S extends z.ZodType>(
+  setup: WorkerSetup,
+  schema: S,
+  handler: JobHandler<z.output<S>>,
+  options: WorkerOptions = {},
+): JobWorker {
+  const letter = (job: Job, reason: string) =>
+    setup.onDeadLetter({ queue: setup.queue, jobId: job.id ?? "", reason: reason.slice(0, 4_000), data: preview(job.data) });
   const worker = new Worker(
     setup.queue,
     async (job) => {
       const parsed = schema.safeParse(job.data);
       // A job that does not parse never will: it is told and dropped, and the worker goes on.
-      if (!parsed.success) return letter(job, parsed.error.issues.map((issue) => `${issue.path.join(".") || "job"}: ${issue.message}`).join("; "));
+      if (!parsed.success)
+        return letter(job, parsed.error.issues.map((issue) => `${issue.path.join(".") || "job"}: ${issue.message}`).join("; "));
       await handler(parsed.data, { jobId: job.id ?? "", attempt: job.attemptsMade + 1 });
     },
     {

@@ -11,7 +11,13 @@ describe("the log", () => {
   it("carries the ids it was bound to", () => {
     const { lines, logger } = capture();
     logger.child({ operationId: "op_1", sandboxId: "sb_1" }).info("placed");
-    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ service: "test", level: "info", operationId: "op_1", sandboxId: "sb_1", msg: "placed" });
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+      service: "test",
+      level: "info",
+      operationId: "op_1",
+      sandboxId: "sb_1",
+      msg: "placed",
+    });
   });
   it("hides fields that hold secrets, nested too", () => {
     const { lines, logger } = capture();
@@ -20,7 +26,10 @@ describe("the log", () => {
   });
   it("hides keys, tokens and passwords inside texts and stays parseable", () => {
     const { lines, logger } = capture();
-    logger.error({ err: new Error(`refused col_pro_abcdefgh_${"s".repeat(32)} at postgresql://user:hunter2@db/x`) }, "Bearer abc.def.ghi failed");
+    logger.error(
+      { err: new Error(`refused col_pro_abcdefgh_${"s".repeat(32)} at postgresql://user:hunter2@db/x`) },
+      "Bearer abc.def.ghi failed",
+    );
     expect(lines[0]).not.toMatch(/s{32}|hunter2|abc\.def/);
     expect(lines[0]).toContain("col_pro_abcdefgh_[hidden]");
     expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "error" });

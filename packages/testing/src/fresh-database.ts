@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { inject } from "vitest";
-import type * as _provided from "./services.ts"; // what the test run provides
+import type { Provided } from "./provided.ts";
 
 /** An empty database of its own on the test run's Postgres; gives its URL. Gone with the server. */
 export async function freshDatabase(): Promise<string> {
-  const server = inject("postgresUrl");
+  const server = inject("postgresUrl" satisfies Provided);
   const name = `test_${randomBytes(6).toString("hex")}`;
   const client = new Client({ connectionString: server, connectionTimeoutMillis: 10_000 });
   await client.connect();

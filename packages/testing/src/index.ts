@@ -4,3 +4,4 @@ export { SimulatedAgent, type SimulatedAgentOptions, SimulatedFailure } from "./
 export { flushRedis } from "./flush-redis.ts";
 export { startStack, type Stack } from "@collimate/embedded";
 export { PUBLISHED_VERSION, publishedClientPython } from "./published-client.ts";
+export type { Provided } from "./provided.ts";

@@ -7,17 +7,11 @@
  */
 import { startStack } from "@collimate/embedded";
 import type { TestProject } from "vitest/node";
-
-declare module "vitest" {
-  interface ProvidedContext {
-    postgresUrl: string;
-    redisUrl: string;
-  }
-}
+import type { Provided } from "./provided.ts";
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stack = await startStack("postgres", "redis");
-  project.provide("postgresUrl", stack.postgres.url);
-  project.provide("redisUrl", stack.redis.url);
+  project.provide("postgresUrl" satisfies Provided, stack.postgres.url);
+  project.provide("redisUrl" satisfies Provided, stack.redis.url);
   return () => stack.stop();
 }

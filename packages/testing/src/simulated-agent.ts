@@ -60,7 +60,7 @@ export class SimulatedAgent implements AsyncDisposable {
     this.nodeId = options.nodeId;
     this.sandboxes = new Set(options.sandboxes);
     for (const [snapshotId, templateId] of options.snapshots ?? []) this.snapshots.set(snapshotId, { templateId, warm: 0, frozen: 0 });
-    this.#queues = openQueues(options.redisUrl, { ...(options.prefix ? { prefix: options.prefix } : {}) });
+    this.#queues = openQueues(options.redisUrl, options.prefix ? { prefix: options.prefix } : {});
   }
 
   /** Takes jobs from now on and sends its first heartbeat. */
@@ -78,10 +78,28 @@ export class SimulatedAgent implements AsyncDisposable {
     const { slots = 64, memoryMib = 65_536, sandboxMib = 8 } = this.#options;
     const used = this.sandboxes.size;
     return {
-      kind: "heartbeat", nodeId: this.nodeId, at: this.now().getTime(), bootId: "boot", startId: `start-${this.#starts}`, url: this.#options.url ?? "http://127.0.0.1:1", draining: this.draining,
-      room: { memoryTotalMib: memoryMib, memoryFreeMib: Math.max(0, memoryMib - used * sandboxMib), slotsTotal: slots, slotsFree: Math.max(0, slots - used), vcpus: 8, diskFreeMib: 100_000 },
+      kind: "heartbeat",
+      nodeId: this.nodeId,
+      at: this.now().getTime(),
+      bootId: "boot",
+      startId: `start-${this.#starts}`,
+      url: this.#options.url ?? "http://127.0.0.1:1",
+      draining: this.draining,
+      room: {
+        memoryTotalMib: memoryMib,
+        memoryFreeMib: Math.max(0, memoryMib - used * sandboxMib),
+        slotsTotal: slots,
+        slotsFree: Math.max(0, slots - used),
+        vcpus: 8,
+        diskFreeMib: 100_000,
+      },
       facts: { kernel: "6.1.0", criu: "4.2", arch: "x64", cgroup: "v2", cpuFeaturesHash: "0" },
-      snapshots: [...this.snapshots].map(([snapshotId, one]) => ({ snapshotId, ...one, resident: true, privateBytes: this.#options.privateBytes ?? 0 })),
+      snapshots: [...this.snapshots].map(([snapshotId, one]) => ({
+        snapshotId,
+        ...one,
+        resident: true,
+        privateBytes: this.#options.privateBytes ?? 0,
+      })),
       sandboxes: [...this.sandboxes],
     };
   }
@@ -145,7 +163,12 @@ export class SimulatedAgent implements AsyncDisposable {
   }
 
   async active(sandboxId: string, count = 1): Promise<void> {
-    await this.report({ kind: "activity", nodeId: this.nodeId, at: this.now().getTime(), execs: [{ sandboxId, count, lastAt: this.now().getTime() }] });
+    await this.report({
+      kind: "activity",
+      nodeId: this.nodeId,
+      at: this.now().getTime(),
+      execs: [{ sandboxId, count, lastAt: this.now().getTime() }],
+    });
   }
 
   /** A new agent process: a new startId, nothing lives on, snapshots are still on disk. */
@@ -202,7 +225,14 @@ export class SimulatedAgent implements AsyncDisposable {
     await this.report({ kind: "phase", ...base, at: this.now().getTime(), phase: "Converting" });
     await this.report({ kind: "phase", ...base, at: this.now().getTime(), phase: "Distributing" });
     this.snapshots.set(snapshotId, { templateId, warm: width, frozen: 0 });
-    return { kind: "bake", snapshotId, imageDigest: `sha256:${"0".repeat(64)}`, sizeBytes: 1_000_000, bakeMode: "built", privateBytes: this.#options.privateBytes ?? 0 };
+    return {
+      kind: "bake",
+      snapshotId,
+      imageDigest: `sha256:${"0".repeat(64)}`,
+      sizeBytes: 1_000_000,
+      bakeMode: "built",
+      privateBytes: this.#options.privateBytes ?? 0,
+    };
   }
 
   async #create({ child, snapshotId }: NodeJobOf<"create">): Promise<NodeResult> {
@@ -215,7 +245,14 @@ export class SimulatedAgent implements AsyncDisposable {
     if (!this.sandboxes.has(parentId)) throw gone(`no sandbox ${parentId}`);
     this.#takeSlots(children.map((child) => child.sandboxId));
     const startedAt = this.now().getTime();
-    return { kind: "fork", parentId, snapshotId: `snp_${operationId}`, pauseMs: 2, forkTimeMs: 9, children: children.map(({ sandboxId }) => ({ sandboxId, startedAt, endpoints: {} })) };
+    return {
+      kind: "fork",
+      parentId,
+      snapshotId: `snp_${operationId}`,
+      pauseMs: 2,
+      forkTimeMs: 9,
+      children: children.map(({ sandboxId }) => ({ sandboxId, startedAt, endpoints: {} })),
+    };
   }
 
   async #suspend({ sandboxId, snapshotId }: NodeJobOf<"suspend">): Promise<NodeResult> {
@@ -229,7 +266,10 @@ export class SimulatedAgent implements AsyncDisposable {
   }
 
   async #delete({ sandboxIds }: NodeJobOf<"delete">): Promise<NodeResult> {
-    return { kind: "delete", ended: sandboxIds.map((sandboxId) => ({ sandboxId, endedAt: this.now().getTime(), existed: this.sandboxes.delete(sandboxId) })) };
+    return {
+      kind: "delete",
+      ended: sandboxIds.map((sandboxId) => ({ sandboxId, endedAt: this.now().getTime(), existed: this.sandboxes.delete(sandboxId) })),
+    };
   }
 
   async #drop({ templateId, snapshotIds }: NodeJobOf<"drop_template">): Promise<NodeResult> {
@@ -240,7 +280,8 @@ export class SimulatedAgent implements AsyncDisposable {
   /** All or none. */
   #takeSlots(ids: readonly string[]): void {
     const fresh = ids.filter((id) => !this.sandboxes.has(id));
-    if (this.sandboxes.size + fresh.length > (this.#options.slots ?? 64)) throw new SimulatedFailure({ code: "at_capacity", message: "no slot is free" });
+    if (this.sandboxes.size + fresh.length > (this.#options.slots ?? 64))
+      throw new SimulatedFailure({ code: "at_capacity", message: "no slot is free" });
     for (const id of fresh) this.sandboxes.add(id);
   }
 }

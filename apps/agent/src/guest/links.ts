@@ -110,10 +110,13 @@ export class GuestLinks {
     }
   }
 
-  /** Starts the image's Python, if it has one, in this folder, so that later code finds it there. */
+  /**
+   * Starts the image's Python, if it has one, in this folder, so that later code finds it there, and sets aside what the
+   * ready check has loaded, so that no child copies it.
+   */
   async startInterpreter(folder: string): Promise<void> {
     const code = `__import__("os").chdir(${JSON.stringify(folder)})`;
-    await this.#client.exec({ code, language: "python", timeoutMs: 60_000 }, { signal: this.#closed.signal });
+    await this.#client.exec({ code, language: "python", settle: true, timeoutMs: 60_000 }, { signal: this.#closed.signal });
   }
 
   /** Status of a GET to a server inside, on its loopback. */

@@ -7,7 +7,13 @@ import { readUserProfile } from "../state/profile.ts";
 /** Longer than the server holds a request for room (110 s). An exec's reply trickles, so it is bounded by its own limit. */
 const CALL_LIMIT_MS = 120_000;
 
-const errorBodySchema = z.looseObject({ code: errorCodeSchema.or(z.string()), message: z.string(), hint: z.string().optional(), detail: z.string().optional(), request_id: z.string().optional() });
+const errorBodySchema = z.looseObject({
+  code: errorCodeSchema.or(z.string()),
+  message: z.string(),
+  hint: z.string().optional(),
+  detail: z.string().optional(),
+  request_id: z.string().optional(),
+});
 
 export interface CallOptions {
   body?: unknown;
@@ -88,7 +94,9 @@ export async function connect(): Promise<ApiClient> {
   const profile = key === undefined || url === undefined ? await readUserProfile() : undefined;
   const [useUrl, useKey] = [url ?? profile?.url, key ?? profile?.apiKey];
   if (useUrl === undefined || useKey === undefined) {
-    throw new Complaint("no platform is known", { hint: "Start one with `collimate up`, or set COLLIMATE_BASE_URL and COLLIMATE_API_KEY." });
+    throw new Complaint("no platform is known", {
+      hint: "Start one with `collimate up`, or set COLLIMATE_BASE_URL and COLLIMATE_API_KEY.",
+    });
   }
   return new ApiClient(useUrl, useKey);
 }

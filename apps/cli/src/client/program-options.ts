@@ -16,7 +16,10 @@ export function programOf(words: readonly string[], flags: ProgramFlags): ExecRe
   const timeout_seconds = flags.timeout;
   if (flags.code !== undefined && words.length === 0) return { code: flags.code, timeout_seconds };
   if (flags.code === undefined && words.length > 0) return { commands: [[...words]], timeout_seconds };
-  throw new Complaint("give either --code TEXT or a program after --", { hint: "For example: collimate exec python -- python3 -V", exitCode: 2 });
+  throw new Complaint("give either --code TEXT or a program after --", {
+    hint: "For example: collimate exec python -- python3 -V",
+    exitCode: 2,
+  });
 }
 
 export function timeoutSeconds(text: string): number {

@@ -24,7 +24,11 @@ export class RemoteSandbox implements AsyncDisposable {
 
   exec(request: ExecRequest, signal?: AbortSignal): Promise<ExecReply> {
     const limitMs = (request.timeout_seconds ?? EXEC_TIMEOUT_DEFAULT_S) * 1_000 + EXEC_MARGIN_MS;
-    return this.#api.post(`/v1/sandboxes/${this.id}/exec`, execReplySchema, { body: request, limitMs, ...(signal === undefined ? {} : { signal }) });
+    return this.#api.post(`/v1/sandboxes/${this.id}/exec`, execReplySchema, {
+      body: request,
+      limitMs,
+      ...(signal === undefined ? {} : { signal }),
+    });
   }
 
   async fork(count: number): Promise<{ reply: ForkReply; children: RemoteSandbox[] }> {

@@ -43,6 +43,9 @@ export function page(findings: readonly Finding[], able: boolean): string {
 async function leaks(json: boolean): Promise<void> {
   const found = await findSettledLeaks(statePaths(), SETTLE_MS);
   if (json) process.stdout.write(`${JSON.stringify({ leaks: found.map(({ kind, name, detail }) => ({ kind, name, detail })) })}\n`);
-  else process.stdout.write(found.length === 0 ? "Nothing is left over.\n" : `Left over:\n${found.map((leak) => `  ${describe(leak)}\n`).join("")}`);
+  else
+    process.stdout.write(
+      found.length === 0 ? "Nothing is left over.\n" : `Left over:\n${found.map((leak) => `  ${describe(leak)}\n`).join("")}`,
+    );
   if (found.length > 0) process.exitCode = 1;
 }

@@ -33,7 +33,9 @@ export async function examine(paths: StatePaths, tools: string): Promise<Finding
   };
   const found: Finding[] = [];
   for (const [name, check] of Object.entries(checks)) {
-    const result = await check().catch((error: unknown) => fail(name, `the check itself failed: ${error instanceof Error ? error.message : String(error)}`, "tell us"));
+    const result = await check().catch((error: unknown) =>
+      fail(name, `the check itself failed: ${error instanceof Error ? error.message : String(error)}`, "tell us"),
+    );
     found.push(...(Array.isArray(result) ? result : [result]));
   }
   return found;

@@ -4,7 +4,7 @@ import { RUN_DIRECTORY } from "@collimate/criu";
 import { PARTS } from "../platform/parts.ts";
 import { undoHostSettings } from "../platform/host-settings.ts";
 import { stopParts } from "../platform/start.ts";
-import { lockState } from "../state/lock.ts";
+import { withStateLock } from "../state/lock.ts";
 import { makeStateDirectories } from "../state/paths.ts";
 import type { StatePaths } from "../state/paths.ts";
 import { readStateProfile, removeUserProfile } from "../state/profile.ts";
@@ -27,7 +27,7 @@ const SETTLE_MS = 5_000;
 /** Stops everything, puts host settings back, and makes sure that nothing is left; purge removes the data too. */
 export async function down(paths: StatePaths, purge: boolean): Promise<DownResult> {
   await makeStateDirectories(paths);
-  const result = await stopAll(paths);
+  const result = await withStateLock(paths, () => stopAll(paths));
   if (purge) {
     await removeUserProfile(await readStateProfile(paths));
     await rm(paths.root, { recursive: true, force: true });
@@ -36,7 +36,6 @@ export async function down(paths: StatePaths, purge: boolean): Promise<DownResul
 }
 
 async function stopAll(paths: StatePaths): Promise<DownResult> {
-  await using _lock = await lockState(paths);
   const stopped = await stopParts(PARTS.toReversed(), paths, true);
   const settings = await undoHostSettings(paths);
   // What criu knows of the kernel: kept on tmpfs, and soon found out again.

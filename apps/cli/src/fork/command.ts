@@ -45,25 +45,33 @@ async function fork(template: string, words: readonly string[], flags: Flags, si
   }
   signal.throwIfAborted();
   const { reply, children } = await step(`fork into ${flags.width}`, () => parent.fork(flags.width));
-  await using _group = groupOf(children);
+  await using group = groupOf(children);
   const results = await step("run in each", () =>
     Promise.all(
-      children.map(async (child): Promise<ChildResult> => {
+      group.children.map(async (child): Promise<ChildResult> => {
         const began = performance.now();
         const ran = await child.exec(request, signal);
-        return { id: child.id, exitCode: ran.exit_code, firstLine: printable((ran.stdout || ran.stderr).split("\n", 1)[0] ?? ""), ms: performance.now() - began };
+        return {
+          id: child.id,
+          exitCode: ran.exit_code,
+          firstLine: printable((ran.stdout || ran.stderr).split("\n", 1)[0] ?? ""),
+          ms: performance.now() - began,
+        };
       }),
     ),
   );
   const rows = results.map((result, i) => [String(i), result.id, String(result.exitCode), duration(result.ms), result.firstLine]);
-  process.stdout.write(`${table([{ title: "#", align: "right" }, { title: "child" }, { title: "exit", align: "right" }, { title: "time", align: "right" }, { title: "first line" }], rows)}\n`);
+  process.stdout.write(
+    `${table([{ title: "#", align: "right" }, { title: "child" }, { title: "exit", align: "right" }, { title: "time", align: "right" }, { title: "first line" }], rows)}\n`,
+  );
   say(`forked in ${duration(reply.fork_time_ms)}, the parent paused for ${duration(reply.pause_ms)}`);
   if (results.some((result) => result.exitCode !== 0)) process.exitCode = 1;
 }
 
 /** Deletes all children at the end, all at once; the first failure is told after all were tried. */
-function groupOf(children: readonly RemoteSandbox[]): AsyncDisposable {
+function groupOf(children: readonly RemoteSandbox[]): { children: readonly RemoteSandbox[] } & AsyncDisposable {
   return {
+    children,
     async [Symbol.asyncDispose]() {
       const results = await Promise.allSettled(children.map((child) => child[Symbol.asyncDispose]()));
       const failed = results.find((result) => result.status === "rejected");

@@ -8,7 +8,7 @@ const replySchema = z.object({ result: z.object({ data: z.looseObject({ apiKey: 
 
 export function keyCommand(): Command {
   const create = new Command("create")
-    .description("make one more API key of a tenant; prints {\"apiKey\"}")
+    .description('make one more API key of a tenant; prints {"apiKey"}')
     .argument("<tenant>", "the tenant's id")
     .option("--name <name>", "for people", "")
     .option("--expires <time>", "RFC 3339; default: never")

@@ -29,7 +29,8 @@ export const api: Part = {
   probe: healthy,
   async start(context) {
     const { host, port: wanted } = context.options;
-    const port = wanted === undefined ? await choosePort([context.endpoints["api"]?.port, DEFAULT_API_PORT], host) : await insistOnPort(wanted, host);
+    const port =
+      wanted === undefined ? await choosePort([context.endpoints["api"]?.port, DEFAULT_API_PORT], host) : await insistOnPort(wanted, host);
     const env = {
       DATABASE_URL: urlOf(context, "postgres"),
       REDIS_URL: urlOf(context, "redis"),
@@ -85,7 +86,19 @@ export const agent: Part = {
 };
 
 /** Settings of the caller's that a service may need to reach the outside: proxies and certificates. */
-const PASSED_ON = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "LOG_LEVEL", "HOME"];
+const PASSED_ON = [
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "NODE_EXTRA_CA_CERTS",
+  "LOG_LEVEL",
+  "HOME",
+];
 
 async function startApp(
   context: StartContext,
@@ -109,12 +122,24 @@ async function startApp(
       spec: {
         argv: [program ?? process.execPath, ...args],
         cwd: root,
-        env: { ...SERVICE_ENV, ...passedOn, NODE_ENV: "production", COLLIMATE_TOOLS: process.env["COLLIMATE_TOOLS"] ?? "/var/cache/collimate", ...env },
+        env: {
+          ...SERVICE_ENV,
+          ...passedOn,
+          NODE_ENV: "production",
+          COLLIMATE_TOOLS: process.env["COLLIMATE_TOOLS"] ?? "/var/cache/collimate",
+          ...env,
+        },
       },
       stopSteps: STOP,
       probe: () => healthy(endpoint),
     },
-    { dir: context.paths.root, lifetime: "detached", record: recordPath(context.paths, name), log: logPath(context.paths, name), deadlineMs: START_DEADLINE_MS },
+    {
+      dir: context.paths.root,
+      lifetime: "detached",
+      record: recordPath(context.paths, name),
+      log: logPath(context.paths, name),
+      deadlineMs: START_DEADLINE_MS,
+    },
   );
 }
 

@@ -12,7 +12,10 @@ test("a changed setting is put back as it was, even when it was changed twice", 
   // Plain files in place of the kernel's: the same reads and writes.
   const path = join(state.paths.root, "hashsize");
   await writeFile(path, "262144\n");
-  const settings = [{ path, value: 4_096, why: "" }, { path: join(state.paths.root, "not-there"), value: 1, why: "" }];
+  const settings = [
+    { path, value: 4_096, why: "" },
+    { path: join(state.paths.root, "not-there"), value: 1, why: "" },
+  ];
 
   expect(await applyHostSettings(state.paths, settings)).toEqual([`${path}: 262144 -> 4096`]);
   await writeFile(path, "8192");

@@ -17,9 +17,21 @@ export interface HostSetting {
  * made gets hash tables of the host's size unless told otherwise.
  */
 export const HOST_SETTINGS: readonly HostSetting[] = [
-  { path: "/sys/module/nf_conntrack/parameters/hashsize", value: 4_096, why: "connection tracking: fewer buckets to walk at each fork (about 18 ms of the parent's pause)" },
-  { path: "/proc/sys/net/ipv4/tcp_child_ehash_entries", value: 1_024, why: "TCP hash table of new network namespaces: about 1 ms of each restore" },
-  { path: "/proc/sys/net/ipv4/udp_child_hash_entries", value: 1_024, why: "UDP hash table of new network namespaces: about 1 ms of each restore" },
+  {
+    path: "/sys/module/nf_conntrack/parameters/hashsize",
+    value: 4_096,
+    why: "connection tracking: fewer buckets to walk at each fork (about 18 ms of the parent's pause)",
+  },
+  {
+    path: "/proc/sys/net/ipv4/tcp_child_ehash_entries",
+    value: 1_024,
+    why: "TCP hash table of new network namespaces: about 1 ms of each restore",
+  },
+  {
+    path: "/proc/sys/net/ipv4/udp_child_hash_entries",
+    value: 1_024,
+    why: "UDP hash table of new network namespaces: about 1 ms of each restore",
+  },
 ];
 
 const savedSchema = z.record(z.string(), z.string());
@@ -28,7 +40,10 @@ const savedSchema = z.record(z.string(), z.string());
 export async function settingsToChange(settings: readonly HostSetting[] = HOST_SETTINGS): Promise<{ setting: HostSetting; now: string }[]> {
   const found: { setting: HostSetting; now: string }[] = [];
   for (const setting of settings) {
-    const now = await readFile(setting.path, "utf8").then((text) => text.trim(), () => undefined);
+    const now = await readFile(setting.path, "utf8").then(
+      (text) => text.trim(),
+      () => undefined,
+    );
     if (now !== undefined && now !== String(setting.value)) found.push({ setting, now });
   }
   return found;

@@ -24,8 +24,21 @@ function part(name: string, program = 'http.createServer((_, reply) => reply.end
       const url = `http://127.0.0.1:${port}/`;
       const source = `import http from "node:http"; const port = ${port}; ${program}`;
       const spec = { argv: [process.execPath, "--input-type=module", "--eval", source] as const, cwd: "/", env: {} };
-      const plan = { name, url, port, spec: { ...spec, argv: [...spec.argv] as [string, ...string[]] }, stopSteps: POLITE_STOP, probe: () => serves(url) };
-      return startService(plan, { dir: paths.root, lifetime: "detached", record: recordPath(paths, name), log: join(paths.logs, `${name}.log`), deadlineMs: 10_000 });
+      const plan = {
+        name,
+        url,
+        port,
+        spec: { ...spec, argv: [...spec.argv] as [string, ...string[]] },
+        stopSteps: POLITE_STOP,
+        probe: () => serves(url),
+      };
+      return startService(plan, {
+        dir: paths.root,
+        lifetime: "detached",
+        record: recordPath(paths, name),
+        log: join(paths.logs, `${name}.log`),
+        deadlineMs: 10_000,
+      });
     },
   };
 }
@@ -89,7 +102,16 @@ test("an interrupt in the middle of a start leaves nothing, not even the part th
   const interrupt = new AbortController();
   // It never serves: the interrupt comes while it is being waited for.
   const never = part("never", "setInterval(() => undefined, 1000);");
-  const parts = [part("one"), { ...never, start: (context: Parameters<Part["start"]>[0]) => (setTimeout(() => interrupt.abort(new Error("stop it")), 200), never.start(context)) }];
+  const parts = [
+    part("one"),
+    {
+      ...never,
+      start: (context: Parameters<Part["start"]>[0]) => (
+        setTimeout(() => interrupt.abort(new Error("stop it")), 200),
+        never.start(context)
+      ),
+    },
+  ];
   await expect(startParts(parts, state.paths, OPTIONS, undefined, interrupt.signal)).rejects.toThrow("stop it");
   expect(await living(state.paths, "one", "never")).toEqual([]);
 });

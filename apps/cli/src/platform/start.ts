@@ -65,7 +65,14 @@ async function runs(part: Part, { paths, endpoints }: StartContext): Promise<boo
   const identity = await readRecord(recordPath(paths, part.name));
   if (identity === undefined) return false;
   const endpoint = endpoints[part.name];
-  if (endpoint !== undefined && (await part.probe(endpoint).then(() => true, () => false))) return true;
+  if (
+    endpoint !== undefined &&
+    (await part.probe(endpoint).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return true;
   await stopProcess(identity, part.stopSteps);
   return false;
 }

@@ -13,7 +13,14 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 function shell(script: string, more: Partial<Parameters<typeof runToEnd>[0]> = {}) {
-  return { name: "the trial", argv: ["/bin/sh", "-c", script] as [string, ...string[]], cwd: "/", log: join(dir, "log"), limitMs: 30_000, ...more };
+  return {
+    name: "the trial",
+    argv: ["/bin/sh", "-c", script] as [string, ...string[]],
+    cwd: "/",
+    log: join(dir, "log"),
+    limitMs: 30_000,
+    ...more,
+  };
 }
 
 /** Interrupts a run as soon as it has told the pid of its background child. */

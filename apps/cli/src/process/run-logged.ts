@@ -42,7 +42,12 @@ export async function runToEnd(run: LoggedRun): Promise<RunEnd> {
   const log = createWriteStream(run.log);
   const [program, ...args] = run.argv;
   // A process group of its own: a terminal's Ctrl-C reaches only us, and we end the group whole.
-  const child = spawn(program, args, { cwd: run.cwd, env: { ...(run.env ?? process.env) }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, {
+    cwd: run.cwd,
+    env: { ...(run.env ?? process.env) },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const closed = once(child, "close");
   const ending = new GroupEnding(child.pid);
   const timer = setTimeout(() => ending.begin("time"), run.limitMs);
@@ -68,7 +73,9 @@ export async function runLogged(run: LoggedRun): Promise<void> {
   const { code, signal, timedOut } = await runToEnd(run);
   if (code === 0) return;
   const how = timedOut ? `took longer than ${run.limitMs / 1_000} s` : `failed (${signal ?? `exit code ${code}`})`;
-  throw new Complaint(`${run.name} ${how}. The last lines of its log:\n\n${await tailOf(run.log)}\n`, { hint: `The whole log: ${run.log}` });
+  throw new Complaint(`${run.name} ${how}. The last lines of its log:\n\n${await tailOf(run.log)}\n`, {
+    hint: `The whole log: ${run.log}`,
+  });
 }
 
 function follow(stream: Readable, name: "stdout" | "stderr", log: NodeJS.WritableStream, onLine: LoggedRun["onLine"]): void {

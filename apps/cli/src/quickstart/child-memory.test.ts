@@ -29,6 +29,15 @@ test("the figure is the median child's, which the parent's working set does not 
   expect(watch.perChild(0, Infinity, 3)).toBe(3);
 });
 
+test("a look while the group is being ended does not make the figure", async () => {
+  using watch = new ChildMemoryWatch("node_1", [root]);
+  for (const mib of [4, 4, 0]) {
+    for (const name of ["slot-0", "slot-1"]) await group(name, mib * MIB, "10\n");
+    watch.sample();
+  }
+  expect(watch.perChild(0, Infinity, 1)).toBe(4);
+});
+
 test("prepared places and holders are not children", async () => {
   await group("slot-0", 230 * MIB, "10\n");
   await group("slot-1", MIB, "11\n");

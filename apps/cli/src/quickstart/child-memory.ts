@@ -9,7 +9,7 @@ export interface MemorySample {
   sandboxes: number[];
 }
 
-const INTERVAL_MS = 250;
+const INTERVAL_MS = 100;
 /** Anonymous memory in a group's memory.stat: v1 calls it rss, v2 anon. */
 const ANONYMOUS = /^(?:rss|anon) (\d+)$/m;
 
@@ -41,12 +41,13 @@ export class ChildMemoryWatch implements Disposable {
   }
 
   /**
-   * Mebibytes of the median child's private memory at the end of a group of this width; null when nobody looked while all of
-   * it lived. The parent, which carries the working set, does not move a median.
+   * Mebibytes of the median child's private memory while a group of this width lived; null when nobody looked while all of it
+   * did. The parent, which carries the working set, does not move a median; nor does a look in the middle of the group's start
+   * or end, when children have more or less than they will have or had.
    */
   perChild(from: number, to: number, width: number): number | null {
-    const last = this.#samples.findLast(({ at, sandboxes }) => at >= from && at <= to && sandboxes.length > width);
-    return last === undefined ? null : median(last.sandboxes) / 2 ** 20;
+    const looks = this.#samples.filter(({ at, sandboxes }) => at >= from && at <= to && sandboxes.length > width);
+    return looks.length === 0 ? null : median(looks.map(({ sandboxes }) => median(sandboxes))) / 2 ** 20;
   }
 
   [Symbol.dispose](): void {
@@ -60,7 +61,9 @@ function median(values: readonly number[]): number {
 
 function entries(path: string): string[] | undefined {
   try {
-    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
   } catch {
     return undefined;
   }

@@ -28,7 +28,9 @@ export function quickstartCommand(): Command {
       requireRoot("quickstart");
       const { width, problems, image, keep = false } = flags;
       const tools = process.env["COLLIMATE_TOOLS"] ?? "/var/cache/collimate";
-      const { report, leftRunning } = await interruptible((signal) => quickstart(statePaths(), { width, problems, image, keep, tools }, signal));
+      const { report, leftRunning } = await interruptible((signal) =>
+        quickstart(statePaths(), { width, problems, image, keep, tools }, signal),
+      );
       process.stdout.write(`\n${render(report)}\n\n`);
       if (flags.json !== undefined) await writeFile(flags.json, `${JSON.stringify(report, null, 2)}\n`);
       say(leftRunning ? "The platform is still up: `collimate down` stops it." : "Everything is stopped; nothing is left.");

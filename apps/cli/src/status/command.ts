@@ -24,7 +24,13 @@ export function statusCommand(): Command {
       if (flags.json === true) process.stdout.write(`${JSON.stringify({ parts })}\n`);
       else {
         const rows = parts.map((part) => [part.name, part.state, String(part.pid ?? ""), String(part.port ?? ""), part.log]);
-        const columns = [{ title: "part" }, { title: "state" }, { title: "pid", align: "right" as const }, { title: "port", align: "right" as const }, { title: "log" }];
+        const columns = [
+          { title: "part" },
+          { title: "state" },
+          { title: "pid", align: "right" as const },
+          { title: "port", align: "right" as const },
+          { title: "log" },
+        ];
         process.stdout.write(`${table(columns, rows)}\n`);
       }
       if (parts.some((part) => part.state !== "serving")) process.exitCode = 3;
@@ -39,7 +45,10 @@ export async function status(paths: StatePaths): Promise<PartStatus[]> {
       const endpoint = endpoints[part.name];
       const log = logPath(paths, part.name);
       if (identity === undefined || endpoint === undefined) return { name: part.name, state: "stopped", pid: null, port: null, log };
-      const answers = await part.probe(endpoint).then(() => true, () => false);
+      const answers = await part.probe(endpoint).then(
+        () => true,
+        () => false,
+      );
       return { name: part.name, state: answers ? "serving" : "not answering", pid: identity.pid, port: endpoint.port, log };
     }),
   );

@@ -8,7 +8,7 @@ const madeSchema = z.object({ tenantId: z.string(), apiKey: z.string() });
 
 export function tenantCommand(): Command {
   const create = new Command("create")
-    .description("make a tenant with a first key; prints {\"tenantId\", \"apiKey\"}")
+    .description('make a tenant with a first key; prints {"tenantId", "apiKey"}')
     .argument("<name>", "for people")
     .addOption(new Option("--tier <tier>", "what it may do").choices(tierSchema.options).default("pro"))
     .action(async (name: string, flags: { tier: string }) => {

@@ -45,7 +45,10 @@ export function say(text: string): void {
 
 /** Text from programs, made safe for a terminal: no control characters, one line, bounded. */
 export function printable(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim().slice(0, 200);
+  return text
+    .replace(/\p{Cc}+/gu, " ")
+    .trim()
+    .slice(0, 200);
 }
 
 function cut(text: string, columns: number): string {

@@ -9,7 +9,10 @@ export interface Column {
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const widths = columns.map((column, i) => Math.max(width(column.title), ...rows.map((row) => width(row[i] ?? ""))));
   const line = (cells: readonly string[]): string =>
-    columns.map((column, i) => pad(cells[i] ?? "", widths[i] ?? 0, column.align ?? "left")).join("  ").trimEnd();
+    columns
+      .map((column, i) => pad(cells[i] ?? "", widths[i] ?? 0, column.align ?? "left"))
+      .join("  ")
+      .trimEnd();
   return [line(columns.map((column) => column.title)), widths.map((w) => "─".repeat(w)).join("  "), ...rows.map(line)].join("\n");
 }
 

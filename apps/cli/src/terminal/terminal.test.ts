@@ -5,9 +5,15 @@ import { duration, size } from "./quantity.ts";
 import { table } from "./table.ts";
 
 test("columns are as wide as their widest cell and numbers stand right", () => {
-  expect(table([{ title: "name" }, { title: "ms", align: "right" }], [["fork", "7"], ["grading", "1234"]])).toBe(
-    ["name       ms", "───────  ────", "fork        7", "grading  1234"].join("\n"),
-  );
+  expect(
+    table(
+      [{ title: "name" }, { title: "ms", align: "right" }],
+      [
+        ["fork", "7"],
+        ["grading", "1234"],
+      ],
+    ),
+  ).toBe(["name       ms", "───────  ────", "fork        7", "grading  1234"].join("\n"));
 });
 
 test("a program's output cannot move the cursor or break the line", () => {

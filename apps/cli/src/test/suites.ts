@@ -15,17 +15,17 @@ export interface Suite {
 const manifestSchema = z.looseObject({ scripts: z.record(z.string(), z.string()).default({}) });
 
 /** Folders whose subfolders are workspace packages, and workspace packages themselves. */
-const GROUPS = ["packages", "apps"];
-const SINGLES = ["tooling", "docs", "bench", "tests"];
+const GROUPS = ["packages", "apps", "tests"];
+const SINGLES = ["tooling", "docs", "bench"];
 
 /** All suites of the repository, those that need least first. */
 export async function findSuites(root: string): Promise<Suite[]> {
   const directories: string[] = [];
-  for (const group of GROUPS) {
-    const names: string[] = await readdir(join(root, group)).catch(() => []);
-    directories.push(...names.toSorted().map((name) => join(group, name)));
-  }
   directories.push(...SINGLES);
+  for (const group of GROUPS) {
+    const names = await readdir(join(root, group)).catch(() => []);
+    directories.push(...names.toSorted((a, b) => a.localeCompare(b)).map((name) => join(group, name)));
+  }
 
   const suites: Suite[] = [];
   const scripts = await scriptsOf(join(root, "package.json"));
@@ -33,7 +33,8 @@ export async function findSuites(root: string): Promise<Suite[]> {
   if ("check" in scripts) suites.push({ name: "static checks", kind: "script", directory: root, script: "check" });
   for (const name of directories) {
     const directory = join(root, name);
-    if ((await scriptsOf(join(directory, "package.json")))["test"]?.startsWith("vitest") === true) suites.push({ name, kind: "vitest", directory });
+    if ((await scriptsOf(join(directory, "package.json")))["test"]?.startsWith("vitest") === true)
+      suites.push({ name, kind: "vitest", directory });
     const pyproject = await readFile(join(directory, "pyproject.toml"), "utf8").catch(() => "");
     if (pyproject.includes("[tool.pytest")) suites.push({ name, kind: "pytest", directory });
   }

@@ -17,7 +17,7 @@ interface Flags {
 export function upCommand(): Command {
   return new Command("up")
     .description("start the platform on this machine; prints its address and an API key")
-    .option("--json", "end with one line {\"url\", \"apiKey\"} on standard output")
+    .option("--json", 'end with one line {"url", "apiKey"} on standard output')
     .option("--host <address>", "where the api listens", "127.0.0.1")
     .option("--port <number>", "the api's port (default: the last one used, else 8080, else a free one)", portNumber)
     .option("--tune-host", "change host-wide settings that shorten forks (doctor lists them); undone by `down`")
@@ -29,7 +29,10 @@ export function upCommand(): Command {
       if (flags.tuneHost === true) for (const line of await applyHostSettings(paths)) say(`  ✓ ${line}`);
       say(started.length === 0 ? "It was up already." : "It is up.");
       if (flags.json === true) process.stdout.write(`${JSON.stringify(profile)}\n`);
-      else process.stdout.write(`\n  address  ${profile.url}\n  API key  ${profile.apiKey}\n\nLogs: ${paths.logs}. Stop it with \`collimate down\`.\n`);
+      else
+        process.stdout.write(
+          `\n  address  ${profile.url}\n  API key  ${profile.apiKey}\n\nLogs: ${paths.logs}. Stop it with \`collimate down\`.\n`,
+        );
     });
 }
 

@@ -5,12 +5,10 @@ import { removeLeaks } from "../doctor/leaks/remove.ts";
 import type { Part, StartContext, UpOptions } from "../platform/part.ts";
 import { PARTS } from "../platform/parts.ts";
 import { startParts } from "../platform/start.ts";
-import { readEndpoints } from "../state/endpoints.ts";
-import { lockState } from "../state/lock.ts";
+import { withStateLock } from "../state/lock.ts";
 import { makeStateDirectories } from "../state/paths.ts";
 import type { StatePaths } from "../state/paths.ts";
 import type { Profile } from "../state/profile.ts";
-import { ensureSecrets } from "../state/secrets.ts";
 import { step } from "../terminal/progress.ts";
 import { ensureFirstKey } from "./first-key.ts";
 
@@ -23,7 +21,10 @@ export interface UpResult {
 /** Starts the platform, or what is missing of it. All or nothing: what it started is stopped when a later part fails. */
 export async function up(paths: StatePaths, options: UpOptions, signal?: AbortSignal): Promise<UpResult> {
   await makeStateDirectories(paths);
-  await using _lock = await lockState(paths);
+  return withStateLock(paths, () => startPlatform(paths, options, signal));
+}
+
+async function startPlatform(paths: StatePaths, options: UpOptions, signal: AbortSignal | undefined): Promise<UpResult> {
   let profile: Profile | undefined;
   const after = async (part: Part, context: StartContext): Promise<void> => {
     if (part.name === "postgres") await migrateDatabase(context);
@@ -35,7 +36,7 @@ export async function up(paths: StatePaths, options: UpOptions, signal?: AbortSi
     await removeLeaks(await findLeaks(paths));
     throw error;
   });
-  profile ??= await ensureFirstKey({ paths, options, secrets: await ensureSecrets(paths), endpoints: await readEndpoints(paths) });
+  if (profile === undefined) throw new Error("no part was looked at");
   return { profile, started };
 }
 

@@ -17,8 +17,15 @@ describe("metered time", () => {
     await world.done(await world.on("resume", sandbox.id));
     world.pass(777);
     await world.done(await world.on("delete", sandbox.id));
-    expect(await world.metered(sandbox.id, start)).toEqual([[0, 12_345], [112_345, 113_122]]);
-    expect(await world.db.client.meterInterval.findFirst({ where: { sandboxId: sandbox.id } })).toMatchObject({ vcpus: 2, memoryMib: 512, tenantId: "ten_a" });
+    expect(await world.metered(sandbox.id, start)).toEqual([
+      [0, 12_345],
+      [112_345, 113_122],
+    ]);
+    expect(await world.db.client.meterInterval.findFirst({ where: { sandboxId: sandbox.id } })).toMatchObject({
+      vcpus: 2,
+      memoryMib: 512,
+      tenantId: "ten_a",
+    });
     expect(await world.sandbox([sandbox.id])).toMatchObject({ state: "deleted", endedAt: world.now() });
   });
 

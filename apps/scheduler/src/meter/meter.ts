@@ -9,7 +9,16 @@ export async function openMeters(tx: Tx, sandboxes: readonly Sandbox[]): Promise
   const rows = sandboxes.flatMap((sandbox) => {
     if (!sandbox.startedAt) return [];
     const { vcpus, memory_mib } = resourcesSchema.parse(sandbox.resources);
-    return [{ id: `${sandbox.id}_${sandbox.startedAt.getTime()}`, tenantId: sandbox.tenantId, sandboxId: sandbox.id, startedAt: sandbox.startedAt, vcpus, memoryMib: memory_mib }];
+    return [
+      {
+        id: `${sandbox.id}_${sandbox.startedAt.getTime()}`,
+        tenantId: sandbox.tenantId,
+        sandboxId: sandbox.id,
+        startedAt: sandbox.startedAt,
+        vcpus,
+        memoryMib: memory_mib,
+      },
+    ];
   });
   if (rows.length > 0) await tx.meterInterval.createMany({ data: rows, skipDuplicates: true });
 }

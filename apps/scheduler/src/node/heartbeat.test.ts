@@ -8,7 +8,9 @@ describe("a heartbeat", () => {
     await world.scheduler();
     const agent = await world.agent("node_a", { slots: 7, snapshots: [["snp_1", "tpl_1"]] });
     await world.until(async () => (await world.node("node_a")).slotsTotal === 7);
-    expect(await world.db.client.nodeSnapshot.findMany()).toMatchObject([{ nodeId: "node_a", snapshotId: "snp_1", templateId: "tpl_1", resident: true, seenAt: world.now() }]);
+    expect(await world.db.client.nodeSnapshot.findMany()).toMatchObject([
+      { nodeId: "node_a", snapshotId: "snp_1", templateId: "tpl_1", resident: true, seenAt: world.now() },
+    ]);
     agent.snapshots.clear();
     await world.beat(1, agent);
     expect(await world.db.client.nodeSnapshot.count()).toBe(0);

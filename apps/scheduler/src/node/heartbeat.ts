@@ -15,7 +15,10 @@ export async function applyHeartbeat(ctx: Context, beat: Heartbeat): Promise<App
     const before = await enter(tx, beat);
     const at = new Date(beat.at);
     if (before && before.heartbeatAt >= at) return "stale";
-    await tx.node.update({ where: { id: beat.nodeId }, data: { ...columns(beat), state: beat.draining ? "draining" : "live", version: { increment: 1 } } });
+    await tx.node.update({
+      where: { id: beat.nodeId },
+      data: { ...columns(beat), state: beat.draining ? "draining" : "live", version: { increment: 1 } },
+    });
     if (before) await recordRoll(ctx, tx, beat, before);
     await recordSnapshots(tx, beat);
     await deleteStrays(ctx, tx, effects, beat);

@@ -13,7 +13,10 @@ import { discard, move, moveToDeleted } from "../sandbox/move.ts";
 
 export async function sweepLostNodes(ctx: Context): Promise<void> {
   const silentSince = new Date(ctx.now().getTime() - ctx.policy.nodeLostMs);
-  const silent = await ctx.db.client.node.findMany({ where: { state: { not: "lost" }, heartbeatAt: { lt: silentSince } }, select: { id: true } });
+  const silent = await ctx.db.client.node.findMany({
+    where: { state: { not: "lost" }, heartbeatAt: { lt: silentSince } },
+    select: { id: true },
+  });
   for (const { id } of silent) await loseNode(ctx, id, silentSince);
   await endOrphaned(ctx);
 }
@@ -62,7 +65,13 @@ async function withoutNode(ctx: Context, tx: Tx, effects: Effects, operation: Op
       return void (await fail(ctx, tx, effects, operation, failure("fork_failed", `the parent's node ${operation.nodeId ?? ""} was lost`)));
     case "resume":
       await move(tx, operation.sandboxIds, "put_back", { reservedMib: 0 });
-      return void (await fail(ctx, tx, effects, operation, failure("upstream_error", `node ${operation.nodeId ?? ""}, which has the snapshot, does not answer`)));
+      return void (await fail(
+        ctx,
+        tx,
+        effects,
+        operation,
+        failure("upstream_error", `node ${operation.nodeId ?? ""}, which has the snapshot, does not answer`),
+      ));
     case "delete":
       return endDelete(ctx, tx, effects, operation);
     case "drop_template":
@@ -74,7 +83,8 @@ async function withoutNode(ctx: Context, tx: Tx, effects: Effects, operation: Op
 }
 
 async function endDelete(ctx: Context, tx: Tx, effects: Effects, operation: Operation): Promise<void> {
-  if (strayRequestSchema.safeParse(operation.request).success) return void (await finish(ctx, tx, effects, operation, { kind: "delete", ended: [] }));
+  if (strayRequestSchema.safeParse(operation.request).success)
+    return void (await finish(ctx, tx, effects, operation, { kind: "delete", ended: [] }));
   const rows = await tx.$queryRaw<{ id: string; heartbeatAt: Date; startedAt: Date | null }[]>`
     SELECT s."id", s."startedAt", n."heartbeatAt" FROM "sandboxes" s JOIN "nodes" n ON n."id" = s."nodeId"
     WHERE s."id" = ANY (${operation.sandboxIds}) AND s."state" = 'deleting' AND n."state" = 'lost'`;

@@ -18,7 +18,12 @@ interface Missing {
 /** `before`: the node's row as the last heartbeat left it, so `before.heartbeatAt` is when all but the missing were last seen. */
 export async function recordRoll(ctx: Context, tx: Tx, beat: Heartbeat, before: Node): Promise<void> {
   await tx.sandbox.updateMany({
-    where: { nodeId: beat.nodeId, id: { in: beat.sandboxes }, OR: [{ missedBeats: { gt: 0 } }, { reservedMib: { gt: 0 } }], state: { in: ["running", "suspending", "deleting"] } },
+    where: {
+      nodeId: beat.nodeId,
+      id: { in: beat.sandboxes },
+      OR: [{ missedBeats: { gt: 0 } }, { reservedMib: { gt: 0 } }],
+      state: { in: ["running", "suspending", "deleting"] },
+    },
     data: { missedBeats: 0, lastSeenAt: null, reservedMib: 0 },
   });
   const anew = before.startId !== beat.startId;

@@ -75,7 +75,9 @@ export class RoomCounter {
     if (waiting) return void waiting.push(freed);
     for (let due = [freed]; due.length > 0; due = this.#next.get(freed.nodeId) ?? []) {
       this.#next.set(freed.nodeId, []);
-      await this.#count(freed.nodeId, due).catch((error: unknown) => this.#log.warn({ err: error, nodeId: freed.nodeId }, "room was not counted; the next heartbeat will"));
+      await this.#count(freed.nodeId, due).catch((error: unknown) =>
+        this.#log.warn({ err: error, nodeId: freed.nodeId }, "room was not counted; the next heartbeat will"),
+      );
     }
     this.#next.delete(freed.nodeId);
   }
@@ -89,7 +91,8 @@ export class RoomCounter {
       const [node] = await tx.$queryRaw<{ heartbeatAt: Date }[]>`SELECT "heartbeatAt" FROM "nodes" WHERE "id" = ${nodeId} FOR UPDATE`;
       if (!node) return;
       const slots = freed.filter((one) => one.at > node.heartbeatAt).reduce((sum, one) => sum + one.slots, 0);
-      if (slots > 0) await tx.$executeRaw`UPDATE "nodes" SET "slotsFree" = LEAST("slotsTotal", "slotsFree" + ${slots}) WHERE "id" = ${nodeId}`;
+      if (slots > 0)
+        await tx.$executeRaw`UPDATE "nodes" SET "slotsFree" = LEAST("slotsTotal", "slotsFree" + ${slots}) WHERE "id" = ${nodeId}`;
       await recount(tx, nodeId, this.#policy);
     });
   }

@@ -13,14 +13,29 @@ const DEADLINE_MS = 5 * 60_000;
 export const SYSTEM_TENANT = "ten_system";
 
 /** One at a time for each sandbox: while a delete of it is under way on the node, no second is made. */
-export async function strayDelete(ctx: Context, tx: Tx, effects: Effects, nodeId: string, tenantId: string, sandboxIds: readonly string[]): Promise<void> {
+export async function strayDelete(
+  ctx: Context,
+  tx: Tx,
+  effects: Effects,
+  nodeId: string,
+  tenantId: string,
+  sandboxIds: readonly string[],
+): Promise<void> {
   const due = await withoutOpenDelete(tx, nodeId, sandboxIds);
   const now = ctx.now();
   for (let start = 0; start < due.length; start += AT_ONCE) {
     const operation = await tx.operation.create({
       data: {
-        id: newId("operation"), tenantId, kind: "delete", state: "assigned", nodeId, sandboxIds: due.slice(start, start + AT_ONCE), request: { strays: true },
-        createdAt: now, assignedAt: now, deadlineAt: new Date(now.getTime() + DEADLINE_MS),
+        id: newId("operation"),
+        tenantId,
+        kind: "delete",
+        state: "assigned",
+        nodeId,
+        sandboxIds: due.slice(start, start + AT_ONCE),
+        request: { strays: true },
+        createdAt: now,
+        assignedAt: now,
+        deadlineAt: new Date(now.getTime() + DEADLINE_MS),
       },
     });
     effects.jobs.push(...(await nodeJobsOf(tx, operation)));
@@ -30,7 +45,8 @@ export async function strayDelete(ctx: Context, tx: Tx, effects: Effects, nodeId
 async function withoutOpenDelete(tx: Tx, nodeId: string, sandboxIds: readonly string[]): Promise<string[]> {
   if (sandboxIds.length === 0) return [];
   const open = await tx.operation.findMany({
-    where: { kind: "delete", state: { in: ["queued", "assigned"] }, nodeId, sandboxIds: { hasSome: [...sandboxIds] } }, select: { sandboxIds: true },
+    where: { kind: "delete", state: { in: ["queued", "assigned"] }, nodeId, sandboxIds: { hasSome: [...sandboxIds] } },
+    select: { sandboxIds: true },
   });
   const busy = new Set(open.flatMap((row) => row.sandboxIds));
   return sandboxIds.filter((id) => !busy.has(id));

@@ -12,7 +12,8 @@ const GRACE_MS = 5_000;
 export async function deleteStrays(ctx: Context, tx: Tx, effects: Effects, beat: Heartbeat): Promise<void> {
   if (beat.sandboxes.length === 0) return;
   const rows = await tx.sandbox.findMany({
-    where: { id: { in: beat.sandboxes } }, select: { id: true, tenantId: true, nodeId: true, state: true, endedAt: true },
+    where: { id: { in: beat.sandboxes } },
+    select: { id: true, tenantId: true, nodeId: true, state: true, endedAt: true },
   });
   const known = new Map(rows.map((row) => [row.id, row]));
   const strays = beat.sandboxes.filter((id) => isStray(known.get(id), beat));

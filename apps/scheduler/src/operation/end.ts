@@ -28,8 +28,8 @@ export function finish(ctx: Context, tx: Tx, effects: Effects, operation: Operat
   return end(ctx, tx, effects, operation, { state: "done", result });
 }
 
-export function fail(ctx: Context, tx: Tx, effects: Effects, operation: Operation, failure: Failure): Promise<boolean> {
-  return end(ctx, tx, effects, operation, { state: "failed", failure });
+export function fail(ctx: Context, tx: Tx, effects: Effects, operation: Operation, reason: Failure): Promise<boolean> {
+  return end(ctx, tx, effects, operation, { state: "failed", failure: reason });
 }
 
 export function failure(code: ErrorCode, message: string): Failure {

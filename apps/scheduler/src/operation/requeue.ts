@@ -9,7 +9,8 @@ export async function requeue(tx: Tx, effects: Effects, operation: Operation): P
     where: { id: operation.id, state: "assigned", version: operation.version },
     data: { state: "queued", nodeId: null, snapshotId: null, assignedAt: null, attempt: { increment: 1 }, version: { increment: 1 } },
   });
-  if (operation.kind === "create" || operation.kind === "fork") await move(tx, operation.sandboxIds, "unplace", { nodeId: null, reservedMib: 0 });
+  if (operation.kind === "create" || operation.kind === "fork")
+    await move(tx, operation.sandboxIds, "unplace", { nodeId: null, reservedMib: 0 });
   if (operation.nodeId) effects.room.push({ nodeId: operation.nodeId, slots: 0, at: new Date(0) });
   effects.placement = true;
 }

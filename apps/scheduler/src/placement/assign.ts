@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The last step of every placement: the operation is assigned, and its jobs go out when this is committed. */
 import type { Operation, Tx } from "@collimate/db";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 import { nodeJobsOf } from "./node-job.ts";
 import { type Outcome, PLACED } from "./outcome.ts";
 
@@ -15,7 +15,14 @@ export interface Assignment {
 /** Returns them as they are now, in their order. They must be locked. */
 export async function assignMany(tx: Tx, assignments: readonly Assignment[], now: Date): Promise<Operation[]> {
   if (assignments.length === 0) return [];
-  const rows = JSON.stringify(assignments.map(({ operation, nodeId, snapshotId }) => ({ id: operation.id, version: operation.version, nodeId, snapshotId: snapshotId ?? null })));
+  const rows = JSON.stringify(
+    assignments.map(({ operation, nodeId, snapshotId }) => ({
+      id: operation.id,
+      version: operation.version,
+      nodeId,
+      snapshotId: snapshotId ?? null,
+    })),
+  );
   const updated = await tx.$queryRaw<Operation[]>`
     UPDATE "operations" o SET "state" = 'assigned', "nodeId" = e."nodeId", "snapshotId" = e."snapshotId", "assignedAt" = ${now}, "version" = o."version" + 1
     FROM jsonb_to_recordset(${rows}::jsonb) AS e("id" TEXT, "version" INTEGER, "nodeId" TEXT, "snapshotId" TEXT)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A try at some operations, in one transaction that holds their rows. */
 import { type OperationKind, operationKindSchema } from "@collimate/contracts";
-import type { Operation, Tx } from "@collimate/db";
-import { change, type Effects } from "../change.ts";
+import type { Operation } from "@collimate/db";
+import { change } from "../change.ts";
 import type { Context } from "../context.ts";
 import { claimQueued } from "../operation/lock.ts";
 import type { Waiting } from "./backlog.ts";
@@ -12,28 +12,10 @@ import { placeCreates } from "./create.ts";
 import { placeDeletes } from "./delete.ts";
 import { placeDrop } from "./drop-template.ts";
 import { placeFork } from "./fork.ts";
+import { type Attempt, type Held, noteWaiting, type Outcomes } from "./held.ts";
 import { type Outcome, TAKEN } from "./outcome.ts";
 import { placeResume } from "./resume.ts";
 import { placeSuspend } from "./suspend.ts";
-
-interface Held {
-  readonly ctx: Context;
-  readonly tx: Tx;
-  readonly effects: Effects;
-  /** Of those who came before in this pass. */
-  readonly claims: Claims;
-}
-
-export interface Attempt extends Held {
-  readonly operation: Operation;
-}
-
-/** Operations of one kind, in the order of their turn. */
-export interface BatchAttempt extends Held {
-  readonly operations: readonly Operation[];
-}
-/** By operation id. */
-export type Outcomes = Map<string, Outcome>;
 
 /** The kinds of which many come at once: a step of them together is as cheap as a step of one. */
 const PLACE_MANY = { create: placeCreates, delete: placeDeletes } as const;
@@ -52,7 +34,10 @@ export function canBeMany(kind: OperationKind): kind is keyof typeof PLACE_MANY 
 /** Tries one operation, or several of one kind of those that can be many. */
 export async function attemptPlacement(ctx: Context, waiting: readonly Waiting[], claims: Claims): Promise<Outcomes> {
   const { outcomes, operations } = await change(ctx, async (tx, effects) => {
-    const claimed = await claimQueued(tx, waiting.map((one) => one.id));
+    const claimed = await claimQueued(
+      tx,
+      waiting.map((one) => one.id),
+    );
     return { operations: claimed, outcomes: await place({ ctx, tx, effects, claims }, claimed) };
   });
   for (const { id } of waiting) if (!outcomes.has(id)) outcomes.set(id, TAKEN);
@@ -68,13 +53,6 @@ async function place(held: Held, operations: readonly Operation[]): Promise<Outc
   const outcome = await PLACE_ONE[kind]({ ...held, operation });
   if (outcome.kind === "waits") noteWaiting(held, operation, outcome);
   return new Map([[operation.id, outcome]]);
-}
-
-/** Those behind it in this pass do not take what it waits for. */
-export function noteWaiting({ ctx, claims }: Held, operation: Operation, outcome: Extract<Outcome, { kind: "waits" }>): void {
-  const kind = operationKindSchema.parse(operation.kind);
-  const starving = ctx.now().getTime() - operation.createdAt.getTime() >= ctx.policy.starvingMs;
-  claims.add({ tenantId: operation.tenantId, templateId: operation.templateId, kind }, outcome, starving);
 }
 
 function count(ctx: Context, operation: Operation): void {

@@ -3,7 +3,7 @@ import { newId } from "@collimate/contracts";
 import { fail, failure } from "../operation/end.ts";
 import { failTemplate } from "../template/phase.ts";
 import { assign } from "./assign.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 import { liveNodes, takeRoom } from "./nodes.ts";
 import { ENDED, NO_NODE, noRoom, type Outcome } from "./outcome.ts";
 
@@ -27,6 +27,8 @@ export async function placeBake(attempt: Attempt): Promise<Outcome> {
     return ENDED;
   }
   const snapshotId = newId("snapshot");
-  await tx.snapshot.create({ data: { id: snapshotId, tenantId: template.tenantId, templateId: template.id, kind: "template", createdAt: ctx.now() } });
+  await tx.snapshot.create({
+    data: { id: snapshotId, tenantId: template.tenantId, templateId: template.id, kind: "template", createdAt: ctx.now() },
+  });
   return assign(attempt, { nodeId: choice.nodeId, snapshotId });
 }

@@ -25,7 +25,11 @@ const ANYWHERE: readonly OperationKind[] = ["create", "bake"];
 
 export class Claims {
   /** How many wait, by why. */
-  readonly waiting = new Map<Waits["why"], number>([["no_room", 0], ["no_node", 0], ["not_ready", 0]]);
+  readonly waiting = new Map<Waits["why"], number>([
+    ["no_room", 0],
+    ["no_node", 0],
+    ["not_ready", 0],
+  ]);
   readonly #byNode = new Map<string, Claim[]>();
   readonly #queues = new Map<string, Waits["why"]>();
   #noNodes = false;
@@ -55,7 +59,9 @@ export class Claims {
   /** A tenant does not overtake itself on a node, nobody one who starves, and nobody one who needs no more. */
   mayTake(tenantId: string, nodeId: string, need: Need): boolean {
     const claims = this.#byNode.get(nodeId) ?? [];
-    return !claims.some((claim) => claim.starving || claim.tenantId === tenantId || (claim.need.slots <= need.slots && claim.need.mib <= need.mib));
+    return !claims.some(
+      (claim) => claim.starving || claim.tenantId === tenantId || (claim.need.slots <= need.slots && claim.need.mib <= need.mib),
+    );
   }
 
   #count(why: Waits["why"]): void {

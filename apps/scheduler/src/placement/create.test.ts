@@ -118,8 +118,14 @@ describe("a create", () => {
     const template = await world.template();
     expect((await world.failure(await world.bake(template))).code).toBe("bake_failed");
     expect(await world.db.client.template.findUnique({ where: { id: template.id } })).toMatchObject({
-      phase: "Failed", buildFails: 1, errorCode: "bake_failed", error: "the ready command gave 3\nno module torch",
+      phase: "Failed",
+      buildFails: 1,
+      errorCode: "bake_failed",
+      error: "the ready command gave 3\nno module torch",
     });
-    expect(await world.failure(await world.create(template))).toMatchObject({ code: "bake_failed", message: expect.stringContaining("no module torch") });
+    expect(await world.failure(await world.create(template))).toMatchObject({
+      code: "bake_failed",
+      message: expect.stringContaining("no module torch"),
+    });
   });
 });

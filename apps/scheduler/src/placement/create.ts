@@ -6,7 +6,7 @@ import { reserveRoom } from "../node/room.ts";
 import { fail, failure } from "../operation/end.ts";
 import { discard, moveToPlacing, sandboxesOf } from "../sandbox/move.ts";
 import { assignMany } from "./assign.ts";
-import { type BatchAttempt, noteWaiting, type Outcomes } from "./attempt.ts";
+import { type BatchAttempt, noteWaiting, type Outcomes } from "./held.ts";
 import { type Fleet, loadFleet } from "./fleet.ts";
 import { createJob } from "./node-job.ts";
 import { privateMib, snapshotSizes } from "./nodes.ts";
@@ -34,7 +34,14 @@ export async function placeCreates(batch: BatchAttempt): Promise<Outcomes> {
 /** Those whose template can be restored; the others end, or wait for their bake. */
 async function select(batch: BatchAttempt, outcomes: Outcomes): Promise<Ready[]> {
   const { tx, operations } = batch;
-  const sandboxes = new Map((await sandboxesOf(tx, operations.flatMap((one) => one.sandboxIds))).map((row) => [row.id, row]));
+  const sandboxes = new Map(
+    (
+      await sandboxesOf(
+        tx,
+        operations.flatMap((one) => one.sandboxIds),
+      )
+    ).map((row) => [row.id, row]),
+  );
   const ids = [...new Set([...sandboxes.values()].map((row) => row.templateId))];
   const templates = new Map((await tx.template.findMany({ where: { id: { in: ids } } })).map((row) => [row.id, row]));
   const ready: Ready[] = [];
@@ -52,7 +59,8 @@ async function select(batch: BatchAttempt, outcomes: Outcomes): Promise<Ready[]>
 function obstacleTo(sandbox: Sandbox | undefined, template: Template | undefined): Failure | undefined {
   if (sandbox?.state !== "requested") return failure("session_gone", "it was deleted before it was placed");
   if (!template || template.deletedAt) return failure("not_found", `template ${sandbox.templateId} was deleted`);
-  if (templatePhaseSchema.parse(template.phase) === "Failed") return failure("bake_failed", template.error || `template ${template.id} could not be baked`);
+  if (templatePhaseSchema.parse(template.phase) === "Failed")
+    return failure("bake_failed", template.error || `template ${template.id} could not be baked`);
   return undefined;
 }
 
@@ -78,7 +86,12 @@ async function find(batch: BatchAttempt, fleet: Fleet, { operation, sandbox, sna
   const need = { mib, slots: 1 };
   const choice = fleet.choose(snapshotId, need, (nodeId) => claims.mayTake(tenantId, nodeId, need));
   if (choice.kind === "taken") return choice.nodeId;
-  if (choice.kind === "too_large") return refuse(batch, operation, failure("does_not_fit", `a sandbox of template ${sandbox.templateId} needs ${mib} MiB of its own, and no node is that large`));
+  if (choice.kind === "too_large")
+    return refuse(
+      batch,
+      operation,
+      failure("does_not_fit", `a sandbox of template ${sandbox.templateId} needs ${mib} MiB of its own, and no node is that large`),
+    );
   const waits = choice.kind === "no_node" ? NO_NODE : noRoom(choice.nodes, need);
   noteWaiting(batch, operation, waits);
   return waits;
@@ -88,7 +101,7 @@ async function find(batch: BatchAttempt, fleet: Fleet, { operation, sandbox, sna
 async function reserve({ ctx, tx, effects }: BatchAttempt, planned: readonly Planned[], outcomes: Outcomes): Promise<Planned[]> {
   const reserved: Planned[] = [];
   // In the order of ids, as every scheduler does: two that lock several nodes never wait for each other in a circle.
-  const byNode = [...Map.groupBy(planned, (one) => one.nodeId)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const byNode = [...Map.groupBy(planned, (one) => one.nodeId)].toSorted(([a], [b]) => (a < b ? -1 : 1));
   for (const [nodeId, here] of byNode) {
     const need = { mib: here.reduce((sum, one) => sum + one.mib, 0), slots: here.length };
     if (await reserveRoom(tx, nodeId, need, ctx.policy)) reserved.push(...here);
@@ -101,7 +114,14 @@ async function reserve({ ctx, tx, effects }: BatchAttempt, planned: readonly Pla
 }
 
 async function take({ ctx, tx, effects }: BatchAttempt, reserved: readonly Planned[], outcomes: Outcomes): Promise<void> {
-  const moved = new Map((await moveToPlacing(tx, reserved.map(({ sandbox, nodeId, mib }) => ({ sandboxId: sandbox.id, nodeId, reservedMib: mib })))).map((row) => [row.id, row]));
+  const moved = new Map(
+    (
+      await moveToPlacing(
+        tx,
+        reserved.map(({ sandbox, nodeId, mib }) => ({ sandboxId: sandbox.id, nodeId, reservedMib: mib })),
+      )
+    ).map((row) => [row.id, row]),
+  );
   const taken = reserved.filter((one) => moved.has(one.sandbox.id));
   for (const { operation, nodeId } of reserved.filter((one) => !moved.has(one.sandbox.id))) {
     // Deleted just now: the next look ends it.

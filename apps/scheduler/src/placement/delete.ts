@@ -8,7 +8,7 @@ import { closeMeters } from "../meter/meter.ts";
 import { settleDelete } from "../operation/settle-delete.ts";
 import { move, moveToDeleted, sandboxesOf } from "../sandbox/move.ts";
 import { type Assignment, assignMany } from "./assign.ts";
-import type { BatchAttempt, Outcomes } from "./attempt.ts";
+import type { BatchAttempt, Outcomes } from "./held.ts";
 import { deleteJobs } from "./node-job.ts";
 import { ENDED, PLACED } from "./outcome.ts";
 
@@ -29,7 +29,12 @@ export async function placeDeletes(batch: BatchAttempt): Promise<Outcomes> {
     }
   }
   for (const operation of await assignMany(tx, assignments, ctx.now())) {
-    effects.jobs.push(...deleteJobs(operation, operation.sandboxIds.flatMap((id) => left.get(id) ?? [])));
+    effects.jobs.push(
+      ...deleteJobs(
+        operation,
+        operation.sandboxIds.flatMap((id) => left.get(id) ?? []),
+      ),
+    );
     outcomes.set(operation.id, PLACED);
   }
   return outcomes;

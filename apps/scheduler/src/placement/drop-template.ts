@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { fail, failure, finish } from "../operation/end.ts";
 import { assign } from "./assign.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 import { nodesWithTemplate } from "./node-job.ts";
 import { ENDED, type Outcome } from "./outcome.ts";
 

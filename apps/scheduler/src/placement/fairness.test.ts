@@ -9,7 +9,13 @@ describe("the order of those who wait", () => {
     await using world = await World.open();
     const template = await world.template("tpl_x", { phase: "Live", snapshotId: "snp_x" });
     await world.tenant("ten_b");
-    const asked: [string, string][] = [["a1", "ten_a"], ["a2", "ten_a"], ["a3", "ten_a"], ["b1", "ten_b"], ["b2", "ten_b"]];
+    const asked: [string, string][] = [
+      ["a1", "ten_a"],
+      ["a2", "ten_a"],
+      ["a3", "ten_a"],
+      ["b1", "ten_b"],
+      ["b2", "ten_b"],
+    ];
     for (const [id, tenantId] of asked) {
       world.pass(1);
       await world.create(template, { id }, tenantId);
@@ -60,7 +66,8 @@ describe("the order of those who wait", () => {
 
   const fork = { tenantId: "ten_a", kind: "fork", templateId: "tpl" } as const;
   const create = { tenantId: "ten_a", kind: "create", templateId: "tpl" } as const;
-  const waitsFor = (slots: number, ...full: string[]) => ({ kind: "waits", why: "no_room", full, need: { slots, mib: slots * 32 } }) as const;
+  const waitsFor = (slots: number, ...full: string[]) =>
+    ({ kind: "waits", why: "no_room", full, need: { slots, mib: slots * 32 } }) as const;
   const need = (slots: number) => ({ slots, mib: slots * 32 });
 
   it("keeps a tenant's later requests behind its earlier ones, on the nodes that those wait for", () => {
@@ -80,7 +87,12 @@ describe("the order of those who wait", () => {
   it("does not try a hundred creates that would all meet the same", () => {
     const claims = new Claims();
     claims.add(create, waitsFor(1, "node_1"), false);
-    expect([claims.isBehind(create), claims.isBehind({ ...create, templateId: "other" }), claims.isBehind({ ...create, tenantId: "ten_b" }), claims.isBehind(fork)]).toEqual([true, false, false, false]);
+    expect([
+      claims.isBehind(create),
+      claims.isBehind({ ...create, templateId: "other" }),
+      claims.isBehind({ ...create, tenantId: "ten_b" }),
+      claims.isBehind(fork),
+    ]).toEqual([true, false, false, false]);
     expect(claims.waiting.get("no_room")).toBe(2);
   });
 });

@@ -35,7 +35,10 @@ export class Fleet {
     if (able.length === 0) return { kind: "too_large" };
     const resident = (node: Member) => (holding?.get(node.id) ? 1 : 0);
     const open = able.filter((node) => node.freeSlots >= need.slots && node.freeMib >= need.mib && mayTake(node.id));
-    const best = open.reduce<Member | undefined>((a, b) => (a && (resident(a) - resident(b) || a.freeMib - b.freeMib) >= 0 ? a : b), undefined);
+    const best = open.reduce<Member | undefined>(
+      (a, b) => (a && (resident(a) - resident(b) || a.freeMib - b.freeMib) >= 0 ? a : b),
+      undefined,
+    );
     if (!best) return { kind: "full", nodes: able.map((node) => node.id) };
     best.freeMib -= need.mib;
     best.freeSlots -= need.slots;
@@ -44,12 +47,23 @@ export class Fleet {
 }
 
 export async function loadFleet({ tx, ctx }: { readonly tx: Tx; readonly ctx: Context }, snapshotIds: readonly string[]): Promise<Fleet> {
-  const nodes = await tx.node.findMany({ where: { state: "live", heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } }, orderBy: { id: "asc" } });
-  const held = await tx.nodeSnapshot.findMany({ where: { snapshotId: { in: [...snapshotIds] } }, select: { nodeId: true, snapshotId: true, resident: true } });
+  const nodes = await tx.node.findMany({
+    where: { state: "live", heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } },
+    orderBy: { id: "asc" },
+  });
+  const held = await tx.nodeSnapshot.findMany({
+    where: { snapshotId: { in: [...snapshotIds] } },
+    select: { nodeId: true, snapshotId: true, resident: true },
+  });
   const members = nodes.map((node) => ({
-    id: node.id, memoryTotalMib: node.memoryTotalMib, slotsTotal: node.slotsTotal,
-    freeMib: node.memoryFreeMib - node.reservedMib - keptFreeMib(node.memoryTotalMib, ctx.policy), freeSlots: node.slotsFree - node.reservedSlots,
+    id: node.id,
+    memoryTotalMib: node.memoryTotalMib,
+    slotsTotal: node.slotsTotal,
+    freeMib: node.memoryFreeMib - node.reservedMib - keptFreeMib(node.memoryTotalMib, ctx.policy),
+    freeSlots: node.slotsFree - node.reservedSlots,
   }));
-  const holding = new Map([...Map.groupBy(held, (row) => row.snapshotId)].map(([id, rows]) => [id, new Map(rows.map((row) => [row.nodeId, row.resident]))]));
+  const holding = new Map(
+    [...Map.groupBy(held, (row) => row.snapshotId)].map(([id, rows]) => [id, new Map(rows.map((row) => [row.nodeId, row.resident]))]),
+  );
   return new Fleet(members, holding, ctx.policy);
 }

@@ -12,7 +12,11 @@ describe("a fork", () => {
     await world.done(operation);
     const children = await world.sandboxes(operation.sandboxIds);
     expect(children.map((child) => [child.state, child.nodeId])).toEqual(Array.from({ length: 8 }, () => ["running", "node_a"]));
-    expect(agent.jobs.at(-1)).toMatchObject({ kind: "fork", parentId: parent.id, children: operation.sandboxIds.map((sandboxId) => ({ sandboxId, seed: "ab".repeat(32) })) });
+    expect(agent.jobs.at(-1)).toMatchObject({
+      kind: "fork",
+      parentId: parent.id,
+      children: operation.sandboxIds.map((sandboxId) => ({ sandboxId, seed: "ab".repeat(32) })),
+    });
     expect((await world.operation(operation)).result).toMatchObject({ kind: "fork", pauseMs: 2, forkTimeMs: 9 });
   });
 
@@ -40,8 +44,18 @@ describe("a fork", () => {
     const [first] = operation.sandboxIds;
     agent.sandboxes.add(first!);
     await agent.report({
-      kind: "finished", nodeId: "node_a", operationId: operation.id, at: world.now().getTime(),
-      result: { kind: "fork", parentId: parent.id, snapshotId: "snp_f", pauseMs: 1, forkTimeMs: 1, children: [{ sandboxId: first!, startedAt: world.now().getTime(), endpoints: {} }] },
+      kind: "finished",
+      nodeId: "node_a",
+      operationId: operation.id,
+      at: world.now().getTime(),
+      result: {
+        kind: "fork",
+        parentId: parent.id,
+        snapshotId: "snp_f",
+        pauseMs: 1,
+        forkTimeMs: 1,
+        children: [{ sandboxId: first!, startedAt: world.now().getTime(), endpoints: {} }],
+      },
     });
     expect((await world.failure(operation)).code).toBe("fork_failed");
     await world.until(async () => (await world.sandboxes(operation.sandboxIds)).every((child) => child.state === "deleted"));
@@ -71,7 +85,10 @@ describe("a fork", () => {
     await world.scheduler();
     await world.agent("node_a", { slots: 5 });
     const parent = await world.running(await world.bakedTemplate());
-    expect(await world.failure(await world.fork(parent, 6))).toMatchObject({ code: "does_not_fit", message: expect.stringContaining("5 slots") });
+    expect(await world.failure(await world.fork(parent, 6))).toMatchObject({
+      code: "does_not_fit",
+      message: expect.stringContaining("5 slots"),
+    });
   });
 
   it("of a sandbox that is gone or suspended says so", async () => {

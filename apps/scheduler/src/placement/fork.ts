@@ -4,7 +4,7 @@ import type { Sandbox } from "@collimate/db";
 import { fail, failure } from "../operation/end.ts";
 import { discard, move, sandboxesOf } from "../sandbox/move.ts";
 import { assign } from "./assign.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 import { homeNode, privateMib, snapshotSizes, takeRoom } from "./nodes.ts";
 import { ENDED, NO_NODE, noRoom, NOT_READY, type Outcome } from "./outcome.ts";
 
@@ -31,7 +31,13 @@ export async function placeFork(attempt: Attempt): Promise<Outcome> {
   const choice = await takeRoom(attempt, [node], need);
   if (choice.kind === "full") return noRoom(choice.nodes, need);
   if (choice.kind === "too_large") {
-    return refuse(attempt, failure("does_not_fit", `${children.length} children need ${need.slots} slots and ${need.mib} MiB; the parent's node has ${node.slotsTotal} slots and ${node.memoryTotalMib} MiB in all`));
+    return refuse(
+      attempt,
+      failure(
+        "does_not_fit",
+        `${children.length} children need ${need.slots} slots and ${need.mib} MiB; the parent's node has ${node.slotsTotal} slots and ${node.memoryTotalMib} MiB in all`,
+      ),
+    );
   }
   await move(tx, operation.sandboxIds, "place", { nodeId: node.id, reservedMib: each });
   return assign(attempt, { nodeId: node.id });

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The jobs of an assigned operation, made from its rows alone, so that they can be made again whenever they are lost. */
 import {
-  egressSchema, type NodeJob, nodeJobSchema, type OperationKind, operationKindSchema, readySchema, resourcesSchema,
+  egressSchema,
+  type NodeJob,
+  nodeJobSchema,
+  type OperationKind,
+  operationKindSchema,
+  readySchema,
+  resourcesSchema,
 } from "@collimate/contracts";
 import type { Operation, Sandbox, Tx } from "@collimate/db";
 import { z } from "zod";
@@ -23,7 +29,16 @@ const MAKE: Record<OperationKind, Maker> = {
   async bake(tx, operation) {
     const template = await tx.template.findUniqueOrThrow({ where: { id: required(operation.templateId, "template") } });
     const { ready, resources } = templateSpecSchema.parse(template.spec);
-    return home(operation, { kind: "bake", ...base(operation), templateId: template.id, snapshotId: required(operation.snapshotId, "snapshot"), image: template.image, ready, resources, width: template.declared });
+    return home(operation, {
+      kind: "bake",
+      ...base(operation),
+      templateId: template.id,
+      snapshotId: required(operation.snapshotId, "snapshot"),
+      image: template.image,
+      ready,
+      resources,
+      width: template.declared,
+    });
   },
   async create(tx, operation) {
     const [sandbox] = await sandboxesOf(tx, operation.sandboxIds);
@@ -34,20 +49,40 @@ const MAKE: Record<OperationKind, Maker> = {
     const [first] = children;
     if (!first) return [];
     return home(operation, {
-      kind: "fork", ...base(operation), parentId: required(first.parentId, "parent"), templateId: first.templateId, children: children.map(childOf), ...limitsOf(first),
+      kind: "fork",
+      ...base(operation),
+      parentId: required(first.parentId, "parent"),
+      templateId: first.templateId,
+      children: children.map(childOf),
+      ...limitsOf(first),
     });
   },
   async suspend(_tx, operation) {
-    return home(operation, { kind: "suspend", ...base(operation), sandboxId: required(operation.sandboxIds[0], "sandbox"), snapshotId: required(operation.snapshotId, "snapshot") });
+    return home(operation, {
+      kind: "suspend",
+      ...base(operation),
+      sandboxId: required(operation.sandboxIds[0], "sandbox"),
+      snapshotId: required(operation.snapshotId, "snapshot"),
+    });
   },
   async resume(tx, operation) {
     const [sandbox] = await sandboxesOf(tx, operation.sandboxIds);
     if (!sandbox) return [];
-    return home(operation, { kind: "resume", ...base(operation), sandboxId: sandbox.id, snapshotId: required(operation.snapshotId, "snapshot"), resources: resourcesSchema.parse(sandbox.resources) });
+    return home(operation, {
+      kind: "resume",
+      ...base(operation),
+      sandboxId: sandbox.id,
+      snapshotId: required(operation.snapshotId, "snapshot"),
+      resources: resourcesSchema.parse(sandbox.resources),
+    });
   },
   async delete(tx, operation) {
-    if (strayRequestSchema.safeParse(operation.request).success) return home(operation, { kind: "delete", ...base(operation), sandboxIds: operation.sandboxIds });
-    return deleteJobs(operation, (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.state === "deleting"));
+    if (strayRequestSchema.safeParse(operation.request).success)
+      return home(operation, { kind: "delete", ...base(operation), sandboxIds: operation.sandboxIds });
+    return deleteJobs(
+      operation,
+      (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.state === "deleting"),
+    );
   },
   async drop_template(tx, operation) {
     const templateId = required(operation.templateId, "template");
@@ -58,14 +93,22 @@ const MAKE: Record<OperationKind, Maker> = {
 };
 
 export function createJob(operation: Operation, sandbox: Sandbox): AddressedJob {
-  const job = { kind: "create", ...base(operation), templateId: sandbox.templateId, snapshotId: operation.snapshotId, child: childOf(sandbox), ...limitsOf(sandbox) };
+  const job = {
+    kind: "create",
+    ...base(operation),
+    templateId: sandbox.templateId,
+    snapshotId: operation.snapshotId,
+    child: childOf(sandbox),
+    ...limitsOf(sandbox),
+  };
   return { nodeId: required(operation.nodeId, "node"), job: nodeJobSchema.parse(job) };
 }
 
 /** One for each node that has some of them. */
 export function deleteJobs(operation: Operation, sandboxes: readonly Sandbox[]): AddressedJob[] {
   return [...Map.groupBy(sandboxes, (row) => required(row.nodeId, "node"))].map(([nodeId, on]) => ({
-    nodeId, job: nodeJobSchema.parse({ kind: "delete", ...base(operation), sandboxIds: on.map((row) => row.id) }),
+    nodeId,
+    job: nodeJobSchema.parse({ kind: "delete", ...base(operation), sandboxIds: on.map((row) => row.id) }),
   }));
 }
 
@@ -93,7 +136,10 @@ function childOf(sandbox: Sandbox) {
 }
 
 function limitsOf(sandbox: Sandbox) {
-  return { resources: resourcesSchema.parse(sandbox.resources), egress: sandbox.egress === null ? null : egressSchema.parse(sandbox.egress) };
+  return {
+    resources: resourcesSchema.parse(sandbox.resources),
+    egress: sandbox.egress === null ? null : egressSchema.parse(sandbox.egress),
+  };
 }
 
 function required<T>(value: T | null | undefined, what: string): T {

@@ -3,7 +3,7 @@
 import type { Node, Tx } from "@collimate/db";
 import type { Policy } from "../config.ts";
 import { fitsEmpty, type Need, reserveRoom } from "../node/room.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 
 export type Candidate = Pick<Node, "id" | "memoryTotalMib" | "slotsTotal">;
 
@@ -15,10 +15,16 @@ export function liveNodes({ tx, ctx }: Attempt): Promise<Candidate[]> {
 }
 
 /** The node, if it answers. New work is not for one that drains. */
-export async function homeNode({ tx, ctx }: Attempt, nodeId: string | null, purpose: "new work" | "winding up"): Promise<Candidate | undefined> {
+export async function homeNode(
+  { tx, ctx }: Attempt,
+  nodeId: string | null,
+  purpose: "new work" | "winding up",
+): Promise<Candidate | undefined> {
   if (nodeId === null) return undefined;
   const states = purpose === "new work" ? ["live"] : ["live", "draining"];
-  const row = await tx.node.findFirst({ where: { id: nodeId, state: { in: states }, heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } } });
+  const row = await tx.node.findFirst({
+    where: { id: nodeId, state: { in: states }, heartbeatAt: { gt: freshSince(ctx.now(), ctx.policy) } },
+  });
   return row ?? undefined;
 }
 
@@ -37,7 +43,8 @@ export async function takeRoom({ ctx, tx, claims, operation }: Attempt, candidat
   const able = candidates.filter((node) => fitsEmpty(node, need, ctx.policy));
   if (able.length === 0) return { kind: "too_large" };
   for (const node of able) {
-    if (claims.mayTake(operation.tenantId, node.id, need) && (await reserveRoom(tx, node.id, need, ctx.policy))) return { kind: "taken", nodeId: node.id };
+    if (claims.mayTake(operation.tenantId, node.id, need) && (await reserveRoom(tx, node.id, need, ctx.policy)))
+      return { kind: "taken", nodeId: node.id };
   }
   return { kind: "full", nodes: able.map((node) => node.id) };
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** One look at everything that waits for a place. */
 import type { Context } from "../context.ts";
-import { attemptPlacement, canBeMany, type Outcomes } from "./attempt.ts";
+import { attemptPlacement, canBeMany } from "./attempt.ts";
 import { BATCH, fairBacklog, freeingBacklog, type Waiting } from "./backlog.ts";
 import { Claims } from "./claims.ts";
+import type { Outcomes } from "./held.ts";
 
 /** Most operations that are placed in one transaction. */
 const TOGETHER = 64;
@@ -27,7 +28,8 @@ async function tryAll(ctx: Context, backlog: readonly Waiting[], claims: Claims)
   let moved = 0;
   for (const run of runs(backlog)) {
     const due = run.filter((one) => !claims.isBehind(one));
-    const outcomes = due.length > 0 ? await tryRun(ctx, due, claims) : new Map();
+    if (due.length === 0) continue;
+    const outcomes = await tryRun(ctx, due, claims);
     for (const outcome of outcomes.values()) if (outcome.kind === "placed" || outcome.kind === "ended") moved += 1;
   }
   return moved;
@@ -50,7 +52,10 @@ async function tryRun(ctx: Context, run: readonly Waiting[], claims: Claims): Pr
     return await attemptPlacement(ctx, run, claims);
   } catch (error) {
     const ids = run.map((one) => one.id);
-    ctx.log.error({ err: error, operationIds: ids }, run.length > 1 ? "placing failed; each is tried alone" : "placing failed; it will be tried again");
+    ctx.log.error(
+      { err: error, operationIds: ids },
+      run.length > 1 ? "placing failed; each is tried alone" : "placing failed; it will be tried again",
+    );
     if (run.length === 1) return new Map();
     const apart: Outcomes = new Map();
     for (const one of run) for (const [id, outcome] of await tryRun(ctx, [one], claims)) apart.set(id, outcome);

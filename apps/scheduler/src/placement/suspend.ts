@@ -3,7 +3,7 @@ import { newId } from "@collimate/contracts";
 import { fail, failure } from "../operation/end.ts";
 import { move, sandboxesOf } from "../sandbox/move.ts";
 import { assign } from "./assign.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Attempt } from "./held.ts";
 import { homeNode } from "./nodes.ts";
 import { ENDED, NO_NODE, type Outcome } from "./outcome.ts";
 
@@ -20,6 +20,8 @@ export async function placeSuspend(attempt: Attempt): Promise<Outcome> {
   const node = await homeNode(attempt, sandbox.nodeId, "winding up");
   if (!node) return NO_NODE;
   const snapshotId = newId("snapshot");
-  await tx.snapshot.create({ data: { id: snapshotId, tenantId: sandbox.tenantId, templateId: sandbox.templateId, kind: "suspend", createdAt: ctx.now() } });
+  await tx.snapshot.create({
+    data: { id: snapshotId, tenantId: sandbox.tenantId, templateId: sandbox.templateId, kind: "suspend", createdAt: ctx.now() },
+  });
   return assign(attempt, { nodeId: node.id, snapshotId });
 }

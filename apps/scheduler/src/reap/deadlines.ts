@@ -16,7 +16,9 @@ export async function reapOverdue(ctx: Context): Promise<void> {
   const oldest = new Date(now.getTime() - ctx.policy.operationMs);
   const overdue = await ctx.db.client.operation.findMany({
     where: { state: { in: ["queued", "assigned"] }, OR: [{ deadlineAt: { lt: now } }, { deadlineAt: null, createdAt: { lt: oldest } }] },
-    select: { id: true }, orderBy: { createdAt: "asc" }, take: AT_ONCE,
+    select: { id: true },
+    orderBy: { createdAt: "asc" },
+    take: AT_ONCE,
   });
   for (const { id } of overdue) {
     await change(ctx, async (tx, effects) => {
@@ -31,7 +33,8 @@ export async function reapOverdue(ctx: Context): Promise<void> {
 async function timeOut(ctx: Context, tx: Tx, effects: Effects, operation: Operation): Promise<void> {
   const where = operation.state === "assigned" ? `node ${operation.nodeId ?? ""} has not finished it` : "no node had room for it";
   const reason = failure("operation_timeout", `${operation.kind} ${operation.id} was not done in time: ${where}`);
-  if (operation.kind === "create" || operation.kind === "fork") await requestDelete(tx, effects, await sandboxesOf(tx, operation.sandboxIds), ctx.now(), reason.message);
+  if (operation.kind === "create" || operation.kind === "fork")
+    await requestDelete(tx, effects, await sandboxesOf(tx, operation.sandboxIds), ctx.now(), reason.message);
   if (operation.kind === "suspend") await move(tx, operation.sandboxIds, "kept");
   if (operation.kind === "resume") await move(tx, operation.sandboxIds, "put_back", { reservedMib: 0 });
   if (operation.kind === "bake" && operation.templateId) await failTemplate(tx, operation.templateId, reason);

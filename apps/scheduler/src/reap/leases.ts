@@ -16,7 +16,10 @@ const AT_ONCE = 500;
 export async function reapUnclaimed(ctx: Context): Promise<void> {
   const now = ctx.now();
   const lapsed = await ctx.db.client.operation.findMany({
-    where: { waiterUntil: { lt: now }, kind: { in: ["create", "fork"] }, state: { in: ["queued", "done", "failed"] } }, select: { id: true }, orderBy: { waiterUntil: "asc" }, take: AT_ONCE,
+    where: { waiterUntil: { lt: now }, kind: { in: ["create", "fork"] }, state: { in: ["queued", "done", "failed"] } },
+    select: { id: true },
+    orderBy: { waiterUntil: "asc" },
+    take: AT_ONCE,
   });
   for (const { id } of lapsed) {
     await change(ctx, async (tx, effects) => {

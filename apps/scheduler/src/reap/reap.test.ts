@@ -18,13 +18,19 @@ describe("the reaper", () => {
     world.pass(20 * MINUTE);
     await agent.active(busy.id);
     await agent.active(fork.sandboxIds[0]!);
-    await world.until(async () => (await world.sandbox([busy.id])).execCount === 1 && (await world.sandbox(fork.sandboxIds)).execCount === 1);
+    await world.until(
+      async () => (await world.sandbox([busy.id])).execCount === 1 && (await world.sandbox(fork.sandboxIds)).execCount === 1,
+    );
     world.pass(11 * MINUTE);
     await world.until(async () => (await world.sandbox([idle.id])).state === "deleted");
     expect(await world.sandbox([idle.id])).toMatchObject({ error: "idle for more than 1800 s", endedAt: world.now() });
     const { reapIdle } = await import("./idle.ts");
     await reapIdle((await world.scheduler()).ctx);
-    expect((await world.sandboxes([busy.id, parent.id, ...fork.sandboxIds])).map((row) => row.state)).toEqual(["running", "running", "running"]);
+    expect((await world.sandboxes([busy.id, parent.id, ...fork.sandboxIds])).map((row) => row.state)).toEqual([
+      "running",
+      "running",
+      "running",
+    ]);
   });
 
   it("fails an operation past its deadline and deletes what it was making", async () => {

@@ -19,7 +19,11 @@ describe("a Redis that lost everything", () => {
     await world.until(async () => (await world.operation(suspend)).state === "assigned");
     await flushRedis(stack.redis.url);
 
-    const same = await world.agent("node_a", { slots: 2, snapshots: [[template.snapshotId ?? "", template.id]], sandboxes: [...agent.sandboxes] });
+    const same = await world.agent("node_a", {
+      slots: 2,
+      snapshots: [[template.snapshotId ?? "", template.id]],
+      sandboxes: [...agent.sandboxes],
+    });
     await world.beat(3_000, same);
     await world.done(suspend);
     await world.beat(1_000, same);

@@ -13,7 +13,11 @@ const REPORT_MS = 30_000;
 
 export async function resendMissing(ctx: Context): Promise<void> {
   const before = new Date(ctx.now().getTime() - ON_ITS_WAY_MS);
-  const assigned = await ctx.db.client.operation.findMany({ where: { state: "assigned", assignedAt: { lte: before } }, orderBy: { assignedAt: "asc" }, take: AT_ONCE });
+  const assigned = await ctx.db.client.operation.findMany({
+    where: { state: "assigned", assignedAt: { lte: before } },
+    orderBy: { assignedAt: "asc" },
+    take: AT_ONCE,
+  });
   for (const operation of assigned) {
     try {
       await resend(ctx, operation);

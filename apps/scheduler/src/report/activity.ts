@@ -6,7 +6,9 @@ import type { Applied } from "./apply.ts";
 /** Execs since the node's last report of them. Only later ones count, so that the same report twice counts once. */
 export async function applyActivity(ctx: Context, report: Extract<NodeReport, { kind: "activity" }>): Promise<Applied> {
   if (report.execs.length === 0) return "stale";
-  const execs = JSON.stringify(report.execs.map((one) => ({ id: one.sandboxId, count: Math.max(0, one.count), at: new Date(one.lastAt).toISOString() })));
+  const execs = JSON.stringify(
+    report.execs.map((one) => ({ id: one.sandboxId, count: Math.max(0, one.count), at: new Date(one.lastAt).toISOString() })),
+  );
   const changed = await ctx.db.client.$executeRaw`
     UPDATE "sandboxes" s SET "execCount" = s."execCount" + e.count, "lastActiveAt" = e.at
     FROM jsonb_to_recordset(${execs}::jsonb) AS e(id TEXT, count INTEGER, at TIMESTAMPTZ)

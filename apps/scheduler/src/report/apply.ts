@@ -15,23 +15,35 @@ export type Applied = "applied" | "stale";
 export async function applyReport(ctx: Context, report: NodeReport): Promise<Applied> {
   const applied = await dispatch(ctx, report);
   ctx.metrics.reports.inc({ kind: report.kind, outcome: applied });
-  if (applied === "stale") ctx.log.debug({ kind: report.kind, nodeId: report.nodeId, ...("operationId" in report ? { operationId: report.operationId } : {}) }, "a report changed nothing");
+  if (applied === "stale")
+    ctx.log.debug(
+      { kind: report.kind, nodeId: report.nodeId, ...("operationId" in report ? { operationId: report.operationId } : {}) },
+      "a report changed nothing",
+    );
   return applied;
 }
 
 function dispatch(ctx: Context, report: NodeReport): Promise<Applied> {
+  let applied: Promise<Applied>;
   switch (report.kind) {
     case "finished":
-      return applyFinished(ctx, report);
+      applied = applyFinished(ctx, report);
+      break;
     case "failed":
-      return applyFailed(ctx, report);
+      applied = applyFailed(ctx, report);
+      break;
     case "phase":
-      return applyPhase(ctx, report);
+      applied = applyPhase(ctx, report);
+      break;
     case "exited":
-      return applyExited(ctx, report);
+      applied = applyExited(ctx, report);
+      break;
     case "activity":
-      return applyActivity(ctx, report);
+      applied = applyActivity(ctx, report);
+      break;
     case "heartbeat":
-      return applyHeartbeat(ctx, report);
+      applied = applyHeartbeat(ctx, report);
+      break;
   }
+  return applied;
 }

@@ -10,12 +10,24 @@ export async function baked({ ctx, tx, effects, operation, nodeId, at, result }:
     await fail(ctx, tx, effects, operation, failure("bake_failed", `the node baked snapshot ${result.snapshotId}, which nobody asked for`));
     return;
   }
-  await tx.snapshot.update({ where: { id: result.snapshotId }, data: { sizeBytes: bytes(result.sizeBytes), privateBytes: bytes(result.privateBytes) } });
+  await tx.snapshot.update({
+    where: { id: result.snapshotId },
+    data: { sizeBytes: bytes(result.sizeBytes), privateBytes: bytes(result.privateBytes) },
+  });
   // Heartbeats keep this row; until the next one, creates find the node by it.
   const holding = { templateId: template.id, resident: true, warm: 0, frozen: 0, privateBytes: bytes(result.privateBytes), seenAt: at };
-  await tx.nodeSnapshot.upsert({ where: { nodeId_snapshotId: { nodeId, snapshotId: result.snapshotId } }, create: { nodeId, snapshotId: result.snapshotId, ...holding }, update: {} });
+  await tx.nodeSnapshot.upsert({
+    where: { nodeId_snapshotId: { nodeId, snapshotId: result.snapshotId } },
+    create: { nodeId, snapshotId: result.snapshotId, ...holding },
+    update: {},
+  });
   const live = await moveTemplate(tx, template.id, "live", {
-    snapshotId: result.snapshotId, imageDigest: result.imageDigest, bakeMode: result.bakeMode, error: "", errorCode: null, buildFails: 0,
+    snapshotId: result.snapshotId,
+    imageDigest: result.imageDigest,
+    bakeMode: result.bakeMode,
+    error: "",
+    errorCode: null,
+    buildFails: 0,
   });
   effects.room.push({ nodeId, slots: 0, at });
   if (!live || template.deletedAt) await requestDrop(tx, effects, template, ctx.now());

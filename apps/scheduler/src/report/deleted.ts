@@ -12,7 +12,10 @@ export async function deletedThere({ ctx, tx, effects, operation, nodeId, at, re
   const here = (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.nodeId === nodeId);
   const endings = here.map((row) => ({ sandboxId: row.id, endedAt: told.get(row.id) ?? at }));
   const moved = new Set((await moveToDeleted(tx, endings)).map((row) => row.id));
-  await closeMeters(tx, endings.filter((one) => moved.has(one.sandboxId)));
+  await closeMeters(
+    tx,
+    endings.filter((one) => moved.has(one.sandboxId)),
+  );
   const counted = here.filter((row) => row.reservedMib === 0 && row.state === "deleting" && row.startedAt !== null);
   effects.room.push({ nodeId, slots: counted.length, at });
   if (strayRequestSchema.safeParse(operation.request).success) await finish(ctx, tx, effects, operation, result);

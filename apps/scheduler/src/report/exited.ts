@@ -10,7 +10,9 @@ import type { Applied } from "./apply.ts";
 export function applyExited(ctx: Context, report: Extract<NodeReport, { kind: "exited" }>): Promise<Applied> {
   return change(ctx, async (tx, effects) => {
     const at = new Date(report.at);
-    const known = await tx.sandbox.findFirst({ where: { id: report.sandboxId, nodeId: report.nodeId, state: { in: ["running", "suspending"] }, startedAt: { lte: at } } });
+    const known = await tx.sandbox.findFirst({
+      where: { id: report.sandboxId, nodeId: report.nodeId, state: { in: ["running", "suspending"] }, startedAt: { lte: at } },
+    });
     if (!known) return "stale";
     const failed = await move(tx, [known.id], "fail", { error: cut(report.reason), endedAt: at, reservedMib: 0 });
     if (failed.length === 0) return "stale";

@@ -78,5 +78,8 @@ async function backOrGone({ tx, operation, at, failure }: Failing, back: "kept" 
     return;
   }
   const failed = await move(tx, operation.sandboxIds, "fail", { error: cut(failure.message), endedAt: at, reservedMib: 0 });
-  await closeMeters(tx, failed.map((row) => ({ sandboxId: row.id, endedAt: at })));
+  await closeMeters(
+    tx,
+    failed.map((row) => ({ sandboxId: row.id, endedAt: at })),
+  );
 }

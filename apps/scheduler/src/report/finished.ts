@@ -28,7 +28,8 @@ export interface Finishing<K extends NodeResult["kind"] = NodeResult["kind"]> {
 export function applyFinished(ctx: Context, report: FinishedReport): Promise<Applied> {
   return change(ctx, async (tx, effects) => {
     const operation = await lockOperation(tx, report.operationId);
-    if (!operation || operation.state !== "assigned" || operation.kind !== report.result.kind || !isHis(operation, report.nodeId)) return "stale";
+    if (!operation || operation.state !== "assigned" || operation.kind !== report.result.kind || !isHis(operation, report.nodeId))
+      return "stale";
     const base = { ctx, tx, effects, operation, nodeId: report.nodeId, at: new Date(report.at) };
     await settle(base, report.result);
     return "applied";
@@ -41,20 +42,29 @@ export function isHis(operation: Operation, nodeId: string): boolean {
 }
 
 function settle(base: Omit<Finishing, "result">, result: NodeResult): Promise<unknown> {
+  let settled: Promise<unknown>;
   switch (result.kind) {
     case "bake":
-      return baked({ ...base, result });
+      settled = baked({ ...base, result });
+      break;
     case "create":
-      return created({ ...base, result });
+      settled = created({ ...base, result });
+      break;
     case "fork":
-      return forked({ ...base, result });
+      settled = forked({ ...base, result });
+      break;
     case "suspend":
-      return suspended({ ...base, result });
+      settled = suspended({ ...base, result });
+      break;
     case "resume":
-      return resumed({ ...base, result });
+      settled = resumed({ ...base, result });
+      break;
     case "delete":
-      return deletedThere({ ...base, result });
+      settled = deletedThere({ ...base, result });
+      break;
     case "drop_template":
-      return deletedTemplateThere({ ...base, result });
+      settled = deletedTemplateThere({ ...base, result });
+      break;
   }
+  return settled;
 }

@@ -13,7 +13,10 @@ export async function forked(finishing: Finishing<"fork">): Promise<void> {
   const children = result.children.filter((child) => mine.has(child.sandboxId));
   const waiting = (await sandboxesOf(tx, operation.sandboxIds)).filter((row) => row.state === "starting" || row.state === "placing");
   if (waiting.length !== mine.size || new Set(children.map((child) => child.sandboxId)).size !== mine.size) return undo(finishing);
-  const running = await moveToRunning(tx, children, { forkTimeMs: result.forkTimeMs, createTimeMs: at.getTime() - operation.createdAt.getTime() });
+  const running = await moveToRunning(tx, children, {
+    forkTimeMs: result.forkTimeMs,
+    createTimeMs: at.getTime() - operation.createdAt.getTime(),
+  });
   // A row that another transaction changed just now: the next try sees what became of it.
   if (running.length !== mine.size) throw new Error(`children of ${operation.id} changed while their fork was recorded`);
   await openMeters(tx, running);
@@ -23,7 +26,20 @@ export async function forked(finishing: Finishing<"fork">): Promise<void> {
 async function undo({ ctx, tx, effects, operation, nodeId, result }: Finishing<"fork">): Promise<void> {
   const rows = await sandboxesOf(tx, operation.sandboxIds);
   const reason = `fork ${operation.id} is incomplete: ${result.children.length} of ${operation.sandboxIds.length} children were reported, and some may have been deleted meanwhile`;
-  await requestDelete(tx, effects, rows.filter((row) => row.state !== "deleting"), ctx.now(), reason);
-  await strayDelete(ctx, tx, effects, nodeId, operation.tenantId, rows.filter((row) => row.state === "deleted").map((row) => row.id));
+  await requestDelete(
+    tx,
+    effects,
+    rows.filter((row) => row.state !== "deleting"),
+    ctx.now(),
+    reason,
+  );
+  await strayDelete(
+    ctx,
+    tx,
+    effects,
+    nodeId,
+    operation.tenantId,
+    rows.filter((row) => row.state === "deleted").map((row) => row.id),
+  );
   await fail(ctx, tx, effects, operation, failure("fork_failed", reason));
 }

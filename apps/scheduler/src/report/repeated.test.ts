@@ -18,7 +18,10 @@ describe("reports that come twice, late, or from the wrong node", () => {
     await world.done(await world.on("resume", sandbox.id));
     await world.done(await world.on("delete", ...fork.sandboxIds));
     const open = await world.metered(sandbox.id, world.now());
-    expect(open).toEqual([[-500, 0], [0, null]]);
+    expect(open).toEqual([
+      [-500, 0],
+      [0, null],
+    ]);
     expect(await world.db.client.meterInterval.count()).toBe(2 + 3);
     expect(await world.liveCount()).toBe(1);
     const versions = await world.db.client.operation.findMany({ where: { kind: { not: "delete" } }, select: { version: true } });
@@ -51,7 +54,15 @@ describe("reports that come twice, late, or from the wrong node", () => {
     expect(await applyReport(ctx, { ...report, nodeId: "node_a", operationId: "op_unknown" })).toBe("stale");
     expect(await applyReport(ctx, { ...report, nodeId: "node_a" })).toBe("applied");
     expect(await applyReport(ctx, { ...report, nodeId: "node_a" })).toBe("stale");
-    expect(await applyReport(ctx, { kind: "failed", nodeId: "node_a", operationId: operation.id, at: 3, failure: { code: "internal", message: "late" } })).toBe("stale");
+    expect(
+      await applyReport(ctx, {
+        kind: "failed",
+        nodeId: "node_a",
+        operationId: operation.id,
+        at: 3,
+        failure: { code: "internal", message: "late" },
+      }),
+    ).toBe("stale");
     expect((await world.sandbox(operation.sandboxIds)).state).toBe("running");
     release();
   });

@@ -20,9 +20,19 @@ export async function created({ ctx, tx, effects, operation, nodeId, at, result 
 export async function resumed({ ctx, tx, effects, operation, result }: Finishing<"resume">): Promise<void> {
   const startedAt = new Date(result.startedAt);
   const mine = operation.sandboxIds.filter((id) => id === result.sandboxId);
-  const running = await move(tx, mine, "resumed", { startedAt, lastActiveAt: startedAt, forkTimeMs: result.forkTimeMs, endpoints: result.endpoints, snapshotId: null, missedBeats: 0, lastSeenAt: null });
+  const running = await move(tx, mine, "resumed", {
+    startedAt,
+    lastActiveAt: startedAt,
+    forkTimeMs: result.forkTimeMs,
+    endpoints: result.endpoints,
+    snapshotId: null,
+    missedBeats: 0,
+    lastSeenAt: null,
+  });
   await openMeters(tx, running);
-  if (operation.snapshotId) await tx.snapshot.updateMany({ where: { id: operation.snapshotId, kind: "suspend" }, data: { deletedAt: ctx.now() } });
+  if (operation.snapshotId)
+    await tx.snapshot.updateMany({ where: { id: operation.snapshotId, kind: "suspend" }, data: { deletedAt: ctx.now() } });
   if (running.length > 0) await finish(ctx, tx, effects, operation, result);
-  else await fail(ctx, tx, effects, operation, failure("session_gone", `sandbox ${result.sandboxId} was deleted while it was being resumed`));
+  else
+    await fail(ctx, tx, effects, operation, failure("session_gone", `sandbox ${result.sandboxId} was deleted while it was being resumed`));
 }

@@ -22,8 +22,14 @@ export interface Start {
 }
 
 /** Many children at once, each with its own start: a group of 64 is one statement. */
-export async function moveToRunning(tx: Tx, starts: readonly Start[], times: { readonly forkTimeMs: number; readonly createTimeMs: number }): Promise<Sandbox[]> {
-  const rows = JSON.stringify(starts.map(({ sandboxId, startedAt, endpoints }) => ({ id: sandboxId, at: new Date(startedAt).toISOString(), endpoints })));
+export async function moveToRunning(
+  tx: Tx,
+  starts: readonly Start[],
+  times: { readonly forkTimeMs: number; readonly createTimeMs: number },
+): Promise<Sandbox[]> {
+  const rows = JSON.stringify(
+    starts.map(({ sandboxId, startedAt, endpoints }) => ({ id: sandboxId, at: new Date(startedAt).toISOString(), endpoints })),
+  );
   return tx.$queryRaw<Sandbox[]>`
     UPDATE "sandboxes" s SET "state" = ${target(SANDBOX_MACHINE, "ran")}, "version" = s."version" + 1, "startedAt" = e.at, "lastActiveAt" = e.at,
       "endpoints" = e.endpoints, "forkTimeMs" = ${times.forkTimeMs}::float8, "createTimeMs" = ${times.createTimeMs}::float8, "error" = ''
@@ -35,8 +41,16 @@ export async function moveToRunning(tx: Tx, starts: readonly Start[], times: { r
 /** failed -> deleting -> deleted in one step, for what never came to be and so has nothing to delete on a node. */
 export async function discard(tx: Tx, ids: readonly string[], at: Date, error: string): Promise<string[]> {
   const failed = await move(tx, ids, "fail", { error: cut(error), endedAt: at, reservedMib: 0 });
-  const deleting = await move(tx, failed.map((row) => row.id), "delete");
-  const deleted = await move(tx, deleting.map((row) => row.id), "deleted");
+  const deleting = await move(
+    tx,
+    failed.map((row) => row.id),
+    "delete",
+  );
+  const deleted = await move(
+    tx,
+    deleting.map((row) => row.id),
+    "deleted",
+  );
   return deleted.map((row) => row.id);
 }
 
@@ -72,9 +86,14 @@ export async function moveToDeleted(tx: Tx, endings: readonly Ending[]): Promise
 
 /** The jobs lie in their nodes' queues: what was being placed is starting. */
 export async function markStarted(ctx: Context, jobs: readonly NodeJob[]): Promise<void> {
-  const ids = jobs.flatMap((job) => (job.kind === "create" ? [job.child.sandboxId] : job.kind === "fork" ? job.children.map((child) => child.sandboxId) : []));
+  const ids = jobs.flatMap((job) =>
+    job.kind === "create" ? [job.child.sandboxId] : job.kind === "fork" ? job.children.map((child) => child.sandboxId) : [],
+  );
   if (ids.length === 0) return;
-  await ctx.db.client.sandbox.updateMany({ where: { id: { in: ids }, state: "placing" satisfies SandboxState }, data: { state: target(SANDBOX_MACHINE, "start"), version: { increment: 1 } } });
+  await ctx.db.client.sandbox.updateMany({
+    where: { id: { in: ids }, state: "placing" satisfies SandboxState },
+    data: { state: target(SANDBOX_MACHINE, "start"), version: { increment: 1 } },
+  });
 }
 
 /** In the order of `ids`; unknown ones are left out. */

@@ -3,7 +3,12 @@
 import { type Failure, sources, target, TEMPLATE_MACHINE, type TemplateEvent } from "@collimate/contracts";
 import type { Prisma, Tx } from "@collimate/db";
 
-export async function moveTemplate(tx: Tx, id: string, event: TemplateEvent, set: Prisma.TemplateUpdateManyMutationInput = {}): Promise<boolean> {
+export async function moveTemplate(
+  tx: Tx,
+  id: string,
+  event: TemplateEvent,
+  set: Prisma.TemplateUpdateManyMutationInput = {},
+): Promise<boolean> {
   const { count } = await tx.template.updateMany({
     where: { id, phase: { in: sources(TEMPLATE_MACHINE, event) } },
     data: { ...set, phase: target(TEMPLATE_MACHINE, event), version: { increment: 1 } },

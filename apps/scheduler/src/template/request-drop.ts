@@ -6,9 +6,22 @@ import type { Effects } from "../change.ts";
 const DEADLINE_MS = 10 * 60_000;
 
 /** Queues the removal of a template's snapshots from the nodes that hold them. */
-export async function requestDrop(tx: Tx, effects: Effects, template: { readonly id: string; readonly tenantId: string }, now: Date): Promise<void> {
+export async function requestDrop(
+  tx: Tx,
+  effects: Effects,
+  template: { readonly id: string; readonly tenantId: string },
+  now: Date,
+): Promise<void> {
   await tx.operation.create({
-    data: { id: newId("operation"), tenantId: template.tenantId, kind: "drop_template", templateId: template.id, request: {}, createdAt: now, deadlineAt: new Date(now.getTime() + DEADLINE_MS) },
+    data: {
+      id: newId("operation"),
+      tenantId: template.tenantId,
+      kind: "drop_template",
+      templateId: template.id,
+      request: {},
+      createdAt: now,
+      deadlineAt: new Date(now.getTime() + DEADLINE_MS),
+    },
   });
   effects.placement = true;
 }

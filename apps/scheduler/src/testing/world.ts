@@ -29,7 +29,14 @@ export class World implements AsyncDisposable {
   static async open(policy: Partial<Policy> = {}, environment: Record<string, string> = {}): Promise<World> {
     const databaseUrl = await freshDatabase();
     await migrate(databaseUrl);
-    const config = readConfig({ DATABASE_URL: databaseUrl, REDIS_URL: inject("redisUrl"), QUEUE_PREFIX: newId("request"), SCHEDULER_PORT: "0", SCHEDULER_SWEEP_MS: "25", ...environment });
+    const config = readConfig({
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: inject("redisUrl"),
+      QUEUE_PREFIX: newId("request"),
+      SCHEDULER_PORT: "0",
+      SCHEDULER_SWEEP_MS: "25",
+      ...environment,
+    });
     const world = new World({ ...config, policy: { ...config.policy, ...policy } }, new AsyncDisposableStack());
     await world.tenant(TENANT);
     return world;
@@ -43,11 +50,18 @@ export class World implements AsyncDisposable {
 
   async scheduler(): Promise<Scheduler> {
     const destination = process.env["TEST_LOG"] ? process.stderr : { write: () => {} };
-    return this.#stack.use(await startScheduler(this.config, { log: createLogger({ service: "scheduler", level: process.env["TEST_LOG"] ?? "info", destination }), now: this.now }));
+    return this.#stack.use(
+      await startScheduler(this.config, {
+        log: createLogger({ service: "scheduler", level: process.env["TEST_LOG"] ?? "info", destination }),
+        now: this.now,
+      }),
+    );
   }
 
   async agent(nodeId: string, options: Partial<SimulatedAgentOptions> = {}): Promise<SimulatedAgent> {
-    const agent = this.#stack.use(new SimulatedAgent({ redisUrl: this.config.redisUrl, prefix: this.config.queuePrefix, nodeId, now: this.now, ...options }));
+    const agent = this.#stack.use(
+      new SimulatedAgent({ redisUrl: this.config.redisUrl, prefix: this.config.queuePrefix, nodeId, now: this.now, ...options }),
+    );
     await agent.start();
     return agent;
   }
@@ -68,7 +82,16 @@ export class World implements AsyncDisposable {
 
   async template(id = newId("template"), set: Partial<Prisma.TemplateUncheckedCreateInput> = {}): Promise<Template> {
     return this.db.client.template.create({
-      data: { id, tenantId: TENANT, name: id, image: "registry/image@sha256:0", spec: { ready: { cmd: "true" }, resources: RESOURCES }, specHash: "h", declared: 4, ...set },
+      data: {
+        id,
+        tenantId: TENANT,
+        name: id,
+        image: "registry/image@sha256:0",
+        spec: { ready: { cmd: "true" }, resources: RESOURCES },
+        specHash: "h",
+        declared: 4,
+        ...set,
+      },
     });
   }
 
@@ -86,7 +109,9 @@ export class World implements AsyncDisposable {
   /** As the api writes it: row and operation, then a word on the queue. */
   async create(template: Template, operation: Partial<Prisma.OperationCreateInput> = {}, tenantId = TENANT): Promise<Operation> {
     const id = newId("sandbox");
-    await this.db.client.sandbox.create({ data: { id, tenantId, templateId: template.id, resources: RESOURCES, createdAt: this.now(), lastActiveAt: this.now() } });
+    await this.db.client.sandbox.create({
+      data: { id, tenantId, templateId: template.id, resources: RESOURCES, createdAt: this.now(), lastActiveAt: this.now() },
+    });
     return this.request("create", { templateId: template.id, sandboxIds: [id], tenantId, ...operation });
   }
 
@@ -95,7 +120,16 @@ export class World implements AsyncDisposable {
     const sandboxIds = Array.from({ length: count }, () => newId("sandbox"));
     await this.db.client.sandbox.createMany({
       data: sandboxIds.map((childId, ordinal) => ({
-        id: childId, tenantId: parent.tenantId, templateId: parent.templateId, parentId: parent.id, groupId: id, ordinal, resources: RESOURCES, createdAt: this.now(), lastActiveAt: this.now(), seed: "ab".repeat(32),
+        id: childId,
+        tenantId: parent.tenantId,
+        templateId: parent.templateId,
+        parentId: parent.id,
+        groupId: id,
+        ordinal,
+        resources: RESOURCES,
+        createdAt: this.now(),
+        lastActiveAt: this.now(),
+        seed: "ab".repeat(32),
       })),
     });
     return this.request("fork", { id, templateId: parent.templateId, sandboxIds, request: { parentId: parent.id }, ...operation });
@@ -106,7 +140,9 @@ export class World implements AsyncDisposable {
   }
 
   async request(kind: OperationKind, set: Partial<Prisma.OperationCreateInput>): Promise<Operation> {
-    const operation = await this.db.client.operation.create({ data: { id: newId("operation"), tenantId: TENANT, kind, request: {}, createdAt: this.now(), ...set } });
+    const operation = await this.db.client.operation.create({
+      data: { id: newId("operation"), tenantId: TENANT, kind, request: {}, createdAt: this.now(), ...set },
+    });
     await this.queues.enqueuePlacement({ operationId: operation.id });
     return operation;
   }

@@ -2,7 +2,11 @@
 import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, chmod } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join, normalize, relative } from "node:path";
+import { z } from "zod";
 import { toolsDirectory } from "../tools.ts";
+
+const manifestSchema = z.looseObject({ version: z.string().regex(/^[\w.-]+$/) });
+const linksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
  * The directory with bin/, lib/ and share/ of PostgreSQL.
@@ -45,12 +49,8 @@ function packageDirectory(): string {
 
 /** pg-symlinks.json lists {source, target}, both relative to the package. */
 async function makeLinks(native: string): Promise<void> {
-  const list: unknown = JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8"));
-  if (!Array.isArray(list)) throw new Error("pg-symlinks.json is not a list");
-  for (const entry of list) {
-    const source = field(entry, "source");
-    const target = field(entry, "target");
-    if (typeof source !== "string" || typeof target !== "string") throw new Error("pg-symlinks.json has an entry without source and target");
+  const links = linksSchema.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));
+  for (const { source, target } of links) {
     const place = inside(native, target);
     await rm(place, { force: true });
     await symlink(relative(dirname(place), inside(native, source)), place);
@@ -64,15 +64,12 @@ function inside(native: string, listed: string): string {
 }
 
 function versionOf(manifest: string): string {
-  const version = field(JSON.parse(manifest), "version");
-  if (typeof version !== "string" || !/^[\w.-]+$/.test(version)) throw new Error("the PostgreSQL package has no version");
-  return version;
+  return manifestSchema.parse(JSON.parse(manifest)).version;
 }
 
 function exists(path: string): Promise<boolean> {
-  return stat(path).then(() => true, () => false);
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

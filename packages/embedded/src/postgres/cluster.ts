@@ -19,7 +19,12 @@ export interface Cluster {
 export async function openCluster(dir: string, binaries: string, account: Account | undefined): Promise<Cluster> {
   const data = join(dir, "data");
   const passwordFile = join(dir, "password");
-  if (await stat(data).then(() => true, () => false)) {
+  if (
+    await stat(data).then(
+      () => true,
+      () => false,
+    )
+  ) {
     return { data, password: (await readFile(passwordFile, "utf8")).trim() };
   }
   const password = randomBytes(24).toString("base64url");
@@ -37,13 +42,23 @@ async function initialise(dir: string, data: string, password: string, binaries:
   try {
     if (account !== undefined) await chown(passwordCopy, account.uid, account.gid);
     await initdb(binaries, account, [
-      "--pgdata", fresh,
-      "--username", SUPERUSER,
-      "--pwfile", passwordCopy,
-      "--auth", "scram-sha-256",
-      "--encoding", "UTF8",
+      "--pgdata",
+      fresh,
+      "--username",
+      SUPERUSER,
+      "--pwfile",
+      passwordCopy,
+      "--auth",
+      "scram-sha-256",
+      "--encoding",
+      "UTF8",
       // Sorted the same on every machine, whatever locales it has.
-      "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C",
+      "--locale-provider",
+      "builtin",
+      "--builtin-locale",
+      "C.UTF-8",
+      "--locale",
+      "C",
       "--no-sync",
       "--no-instructions",
     ]);
@@ -55,9 +70,10 @@ async function initialise(dir: string, data: string, password: string, binaries:
 
 async function initdb(binaries: string, account: Account | undefined, args: string[]): Promise<void> {
   const program = join(binaries, "bin", "initdb");
-  const [command, ...rest] = account === undefined
-    ? [program, ...args]
-    : ["/usr/bin/setpriv", "--reuid", String(account.uid), "--regid", String(account.gid), "--clear-groups", "--", program, ...args];
+  const [command, ...rest] =
+    account === undefined
+      ? [program, ...args]
+      : ["/usr/bin/setpriv", "--reuid", String(account.uid), "--regid", String(account.gid), "--clear-groups", "--", program, ...args];
   try {
     await promisify(execFile)(command, rest, { cwd: "/", env: { ...SERVICE_ENV }, timeout: 120_000, killSignal: "SIGKILL" });
   } catch (error) {

@@ -67,7 +67,9 @@ test.runIf(process.getuid?.() === 0)("it does not run as root, and its account c
 
 test("a taken port is an error that shows the log", async () => {
   await using holder = await startPostgres({ dir: join(dir, "a"), durable: false });
-  await expect(startPostgres({ dir: join(dir, "b"), durable: false, port: holder.port })).rejects.toThrow(/ended while starting[^]*already in use/i);
+  await expect(startPostgres({ dir: join(dir, "b"), durable: false, port: holder.port })).rejects.toThrow(
+    /ended while starting[^]*already in use/i,
+  );
 });
 
 test("two processes may unpack the binaries at the same time", async () => {

@@ -6,7 +6,10 @@ import type { FileHandle } from "node:fs/promises";
 const ROTATE_AT_BYTES = 16 * 1024 * 1024;
 
 export async function openLog(path: string): Promise<FileHandle> {
-  const size = await stat(path).then((found) => found.size, () => 0);
+  const size = await stat(path).then(
+    (found) => found.size,
+    () => 0,
+  );
   if (size > ROTATE_AT_BYTES) await rename(path, `${path}.1`);
   return open(path, "a", 0o640);
 }

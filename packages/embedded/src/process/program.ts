@@ -10,7 +10,13 @@ const SYSTEM_DIRS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin
 export async function findProgram(name: string, debianPackage: string): Promise<string> {
   for (const dir of SYSTEM_DIRS) {
     const path = join(dir, name);
-    if (await access(path, constants.X_OK).then(() => true, () => false)) return path;
+    if (
+      await access(path, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
   }
   throw new Error(`${name} is not installed: install the Debian package ${debianPackage}`);
 }

@@ -4,7 +4,7 @@ import signal
 import socket
 import struct
 
-TAG_CODE, TAG_ENV, TAG_CWD, TAG_SEED = 12, 14, 15, 20
+TAG_CODE, TAG_ENV, TAG_CWD, TAG_SEED, TAG_SETTLE = 12, 14, 15, 20, 22
 ENDED, SEEDED, BEGUN = 1, 2, 4
 KERNEL_PID = os.getpid()
 
@@ -109,6 +109,8 @@ class Kernel:
         self.reseed_once(turn, seed)
         cell_seed = CellSeed(seed) if seed is not None else None
         code = self.run_interruptible(source, "<cell %d>" % self.cells)
+        if TAG_SETTLE in values:
+            settle()
         if cell_seed is not None:
             cell_seed.close()
         return code, SEEDED if cell_seed is not None else 0

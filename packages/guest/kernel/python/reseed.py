@@ -40,27 +40,49 @@ def _reseed_bit_generator(holder, number):
     generator.state = type(generator)(number).state
 
 
-def _reseed_living(entropy):
-    """Every generator that some variable somewhere still holds."""
+_settled = []
+
+
+def settle():
+    """
+    Sets aside what is there now. A walk over all objects, and every full garbage collection, write to each of them
+    (reference counts, collector's heads): in a restored sandbox that makes a private copy of all of their memory.
+    """
+    gc.collect()
+    _settled.extend(_living_generators())
+    if hasattr(gc, "freeze"):
+        gc.freeze()
+
+
+def _living_generators():
+    """Every generator that some variable somewhere still holds: (kind, generator)."""
     random = sys.modules.get("random")
     numpy_random = sys.modules.get("numpy.random")
     system = getattr(random, "SystemRandom", ())
     numpy_kinds = tuple(getattr(numpy_random, name) for name in ("Generator", "RandomState") if hasattr(numpy_random, name))
     verdicts = {}
+    found = []
     for thing in gc.get_objects():
         kind = type(thing)
         verdict = verdicts.get(kind)
         if verdict is None:
-            verdict = 0
+            verdict = ""
             if random is not None and issubclass(kind, random.Random) and not issubclass(kind, system):
-                verdict = 1
+                verdict = "random"
             elif numpy_kinds and issubclass(kind, numpy_kinds):
-                verdict = 2
+                verdict = "numpy"
             verdicts[kind] = verdict
-        if verdict == 1:
-            _attempt(thing.seed, entropy.number(b"random"))
-        elif verdict == 2:
-            _attempt(_reseed_bit_generator, thing, entropy.number(b"numpy"))
+        if verdict:
+            found.append((verdict, thing))
+    return found
+
+
+def _reseed_living(entropy):
+    for kind, generator in _settled + _living_generators():
+        if kind == "random":
+            _attempt(generator.seed, entropy.number(b"random"))
+        else:
+            _attempt(_reseed_bit_generator, generator, entropy.number(b"numpy"))
 
 
 def reseed_after_restore(entropy):

@@ -9,6 +9,10 @@ export async function controlGroups(): Promise<Finding> {
     return ok("control groups", `v${version}`);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return fail("control groups", reason, "mount the controllers memory, pids, cpu (and freezer for v1), or boot with systemd.unified_cgroup_hierarchy=1");
+    return fail(
+      "control groups",
+      reason,
+      "mount the controllers memory, pids, cpu (and freezer for v1), or boot with systemd.unified_cgroup_hierarchy=1",
+    );
   }
 }

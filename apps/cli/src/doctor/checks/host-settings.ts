@@ -7,5 +7,11 @@ import type { Finding } from "../finding.ts";
 export async function hostSettings(): Promise<Finding[]> {
   const found = await settingsToChange();
   if (found.length === 0) return [ok("host settings", "as they are best, or not there")];
-  return found.map(({ setting, now }) => warn("host settings", `${setting.path} is ${now}, ${setting.value} is better: ${setting.why}`, "collimate up --tune-host (put back by down)"));
+  return found.map(({ setting, now }) =>
+    warn(
+      "host settings",
+      `${setting.path} is ${now}, ${setting.value} is better: ${setting.why}`,
+      "collimate up --tune-host (put back by down)",
+    ),
+  );
 }

@@ -23,7 +23,11 @@ export async function overlayOnMappedLayers(tools: string): Promise<Finding> {
     return ok("overlay", "layers with mapped ids work");
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return fail("overlay", reason, `use a kernel with overlay on idmapped mounts (6.1 or newer), and a local file system (ext4, xfs, btrfs) for ${tmpdir()} and the state directory`);
+    return fail(
+      "overlay",
+      reason,
+      `use a kernel with overlay on idmapped mounts (6.1 or newer), and a local file system (ext4, xfs, btrfs) for ${tmpdir()} and the state directory`,
+    );
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

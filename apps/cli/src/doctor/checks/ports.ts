@@ -18,6 +18,7 @@ export async function ports(paths: StatePaths): Promise<Finding> {
     const port = endpoints?.[part.name]?.port ?? (part.name === "api" ? DEFAULT_API_PORT : undefined);
     if (port !== undefined && !(await isFree(port))) taken.push(`${part.name} ${port}`);
   }
-  if (taken.length > 0) return warn("ports", `in use by other programs: ${taken.join(", ")}`, "nothing needs to be done: up takes free ones and tells them");
+  if (taken.length > 0)
+    return warn("ports", `in use by other programs: ${taken.join(", ")}`, "nothing needs to be done: up takes free ones and tells them");
   return ok("ports", "free");
 }

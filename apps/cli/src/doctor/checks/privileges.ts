@@ -13,7 +13,11 @@ export async function privileges(): Promise<Finding> {
   const effective = BigInt(`0x${hex}`);
   const missing = Object.entries(NEEDED).flatMap(([name, bit]) => ((effective & (1n << bit)) === 0n ? [name] : []));
   if (missing.length > 0) {
-    return fail("privileges", `root without ${missing.join(", ")}`, "run it on the host itself, or in a container with all capabilities (--privileged)");
+    return fail(
+      "privileges",
+      `root without ${missing.join(", ")}`,
+      "run it on the host itself, or in a container with all capabilities (--privileged)",
+    );
   }
   return ok("privileges", "root with all that is needed");
 }

@@ -22,15 +22,29 @@ const NEEDED = {
 export async function distributionPrograms(): Promise<Finding> {
   const missing = new Set<string>();
   for (const [program, debianPackage] of Object.entries(NEEDED)) {
-    if (!(await findProgram(program, debianPackage).then(() => true, () => false))) missing.add(debianPackage);
+    if (
+      !(await findProgram(program, debianPackage).then(
+        () => true,
+        () => false,
+      ))
+    )
+      missing.add(debianPackage);
   }
-  if (missing.size > 0) return fail("programs", `missing: ${[...missing].join(", ")}`, `apt-get install ${[...missing].join(" ")} (or ./collimate setup)`);
+  if (missing.size > 0)
+    return fail("programs", `missing: ${[...missing].join(", ")}`, `apt-get install ${[...missing].join(" ")} (or ./collimate setup)`);
   return ok("programs", "all of the distribution's that are needed");
 }
 
 export async function builtPrograms(tools: string): Promise<Finding> {
   const needed = ["criu/criu", "guest/collimate-init", "host/collimate-hostd"];
-  const there = await Promise.all(needed.map((path) => access(join(tools, path), constants.X_OK).then(() => true, () => false)));
+  const there = await Promise.all(
+    needed.map((path) =>
+      access(join(tools, path), constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
   const missing = needed.filter((_, i) => there[i] === false);
   if (missing.length > 0) return fail("built programs", `missing in ${tools}: ${missing.join(", ")}`, "./collimate setup");
   return ok("built programs", tools);

@@ -12,7 +12,8 @@ const TMPFS_MAGIC = 0x01021994;
 export async function memoryRoom(): Promise<Finding> {
   const [, kib = "0"] = /^MemAvailable:\s*(\d+)/m.exec(await readFile("/proc/meminfo", "utf8")) ?? [];
   const available = Number(kib) * 1_024;
-  if (available < GIB) return fail("memory", `${size(available)} available`, "free some: a template of PyTorch and its children need about 2 GiB");
+  if (available < GIB)
+    return fail("memory", `${size(available)} available`, "free some: a template of PyTorch and its children need about 2 GiB");
   if (available < 3 * GIB) return warn("memory", `${size(available)} available`, "the quickstart wants about 3 GiB");
   return ok("memory", `${size(available)} available`);
 }
@@ -37,6 +38,9 @@ export async function sharedMemory(): Promise<Finding> {
 
 /** The root always exists, so this ends. */
 async function nearestExisting(path: string): Promise<string> {
-  const there = await statfs(path).then(() => true, () => false);
+  const there = await statfs(path).then(
+    () => true,
+    () => false,
+  );
   return there || path === dirname(path) ? path : nearestExisting(dirname(path));
 }

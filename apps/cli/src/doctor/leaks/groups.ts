@@ -21,8 +21,11 @@ export async function leakedGroups(scene: Scene): Promise<Leak[]> {
     }
     // The parent of all nodes' groups goes with the last of them.
     const parent = join(mount, "collimate");
-    const nodes = await readdir(parent, { withFileTypes: true }).then((entries) => entries.filter((entry) => entry.isDirectory()), () => undefined);
-    const ours = nodes?.every((node) => node.name === scene.nodeId) ?? false;
+    const nodes = await readdir(parent, { withFileTypes: true }).then(
+      (entries) => entries.filter((entry) => entry.isDirectory()),
+      () => undefined,
+    );
+    const ours = nodes !== undefined && nodes.length > 0 && nodes.every((node) => node.name === scene.nodeId);
     if (scene.agent === undefined && ours) found.push({ kind: "cgroup", name: parent, detail: "", remove: () => removeGroup(parent) });
   }
   return found;
@@ -41,7 +44,9 @@ export async function leakedGroupProcesses(scene: Scene): Promise<Leak[]> {
 /** Each group holds one sandbox, so more groups in use than the agent knows sandboxes is too many. */
 function excessSandboxes(inUse: ReadonlyMap<string, number[]>, known: number, scene: Scene): Leak[] {
   if (inUse.size <= known) return [];
-  return [...inUse].flatMap(([group, pids]) => leaksOf(group, pids, `; ${inUse.size} groups are in use, the agent knows ${known} sandboxes`, scene));
+  return [...inUse].flatMap(([group, pids]) =>
+    leaksOf(group, pids, `; ${inUse.size} groups are in use, the agent knows ${known} sandboxes`, scene),
+  );
 }
 
 /** One process holds one snapshot. While sandboxes live, forks have holders of their own, which only the agent can tell apart. */
@@ -52,7 +57,12 @@ async function excessHolders(pids: readonly number[], sandboxes: number, scene: 
 }
 
 function leaksOf(group: string, pids: readonly number[], more: string, scene: Scene): Leak[] {
-  return pids.map((pid): Leak => ({ kind: "process", name: String(pid), detail: `in control group ${group}${more}`, ...removal(scene, pid) }));
+  return pids.map((pid): Leak => ({
+    kind: "process",
+    name: String(pid),
+    detail: `in control group ${group}${more}`,
+    ...removal(scene, pid),
+  }));
 }
 
 /** Groups of this node with processes in them: name below the node's directory, pids. */

@@ -79,7 +79,9 @@ describe.runIf(process.getuid?.() === 0)("what a dead agent has left", () => {
     const point = join(paths.agent, "memory");
     await mkdir(point, { recursive: true });
     const script = 'mount -t tmpfs none "$0" && echo ready && exec sleep 600';
-    const child = spawn("/usr/bin/unshare", ["--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, point], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn("/usr/bin/unshare", ["--mount", "--propagation", "private", "--", "/bin/sh", "-c", script, point], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     try {
       await once(child.stdout, "data");
       const [found] = await findLeaks(paths);

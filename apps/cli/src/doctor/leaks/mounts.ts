@@ -48,8 +48,7 @@ async function mountPoints(pid: number, below: string): Promise<string[]> {
 }
 
 async function unmount(point: string, pid: number | undefined): Promise<void> {
-  const enter = pid === undefined ? [] : ["/usr/bin/nsenter", "--mount", "--target", String(pid), "--"];
-  const argv: string[] = [...enter, "/bin/umount", "--lazy", "--", point];
-  const [program = "/bin/umount", ...args] = argv;
-  await promisify(execFile)(program, args, { timeout: 10_000 });
+  const undo = ["/bin/umount", "--lazy", "--", point] as const;
+  const argv = pid === undefined ? undo : (["/usr/bin/nsenter", "--mount", "--target", String(pid), "--", ...undo] as const);
+  await promisify(execFile)(argv[0], argv.slice(1), { timeout: 10_000 });
 }

@@ -29,7 +29,7 @@ function isOurs(program: string, tools: string): boolean {
 
 function descendants(roots: ReadonlySet<number>, all: readonly { pid: number; parent: number }[]): Set<number> {
   const owned = new Set(roots);
-  for (let before = -1; before !== owned.size; ) {
+  for (let before = -1; before !== owned.size;) {
     before = owned.size;
     for (const { pid, parent } of all) if (owned.has(parent)) owned.add(pid);
   }

@@ -6,7 +6,10 @@ export async function removeLeaks(leaks: readonly Leak[]): Promise<Leak[]> {
   const removed: Leak[] = [];
   for (const leak of leaks) {
     if (leak.remove === undefined) continue;
-    const failure = await leak.remove().then(() => undefined, (error: unknown) => error);
+    const failure = await leak.remove().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     if (failure === undefined) removed.push(leak);
   }
   return removed;

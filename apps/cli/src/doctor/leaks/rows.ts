@@ -23,8 +23,16 @@ export async function leakedRows(scene: Scene): Promise<Leak[]> {
   const old = Date.now() - FORGOTTEN_AFTER_MS;
   const stuck = rows.filter((row) => row.state !== "running" && row.createdAt.getTime() < old && row.lastActiveAt.getTime() < old);
   return [
-    ...unknown.map((row): Leak => ({ kind: "row", name: row.id, detail: `sandbox "running"; ${running.length} rows say so, the agent knows ${known}` })),
-    ...stuck.map((row): Leak => ({ kind: "row", name: row.id, detail: `sandbox has been "${row.state}" for more than ${FORGOTTEN_AFTER_MS / 1_000} s` })),
+    ...unknown.map((row): Leak => ({
+      kind: "row",
+      name: row.id,
+      detail: `sandbox "running"; ${running.length} rows say so, the agent knows ${known}`,
+    })),
+    ...stuck.map((row): Leak => ({
+      kind: "row",
+      name: row.id,
+      detail: `sandbox has been "${row.state}" for more than ${FORGOTTEN_AFTER_MS / 1_000} s`,
+    })),
   ];
 }
 
