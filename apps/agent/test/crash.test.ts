@@ -46,7 +46,7 @@ const CLEAN = { groups: [], processes: 0, mounts: [] };
 describe("an agent", () => {
   it("that is told to stop while sandboxes live and run ends them all and leaves nothing", () =>
     withState(async (state) => {
-      const agent = await AgentProcess.start(options(state));
+      await using agent = await AgentProcess.start(options(state));
       await using platform = new Platform(agent.facts);
       const template = await platform.bake({ cmd: "true" });
       const parent = await platform.create(template);
@@ -63,7 +63,7 @@ describe("an agent", () => {
   it("that comes after one that was killed ends what that one had left, and restores its templates", () =>
     withState(async (state) => {
       const first = options(state);
-      const killed = await AgentProcess.start(first);
+      await using killed = await AgentProcess.start(first);
       const before = new Platform(killed.facts);
       const template = await before.bake({ cmd: "true" });
       const parent = await before.create(template);
@@ -74,7 +74,7 @@ describe("an agent", () => {
       await killed.ended;
       expect((await remains(killed.facts)).processes).toBeGreaterThan(0);
 
-      const next = await AgentProcess.start(first);
+      await using next = await AgentProcess.start(first);
       await using platform = new Platform(next.facts);
       const { groups, watched, folders } = await footprint(next.facts);
       expect({ groups, watched, sandboxes: folders.sandboxes, snapshots: folders.snapshots }).toEqual({ groups: {}, watched: [], sandboxes: [], snapshots: [template.snapshotId] });
@@ -89,7 +89,7 @@ describe("an agent", () => {
       const { env, ...rest } = options(state);
       const counted = await countCalls("umoci", state);
       const first = { ...rest, env: { ...env, PATH: counted.path } };
-      const killed = await AgentProcess.start(first);
+      await using killed = await AgentProcess.start(first);
       const before = new Platform(killed.facts);
       await before.queues.nodeQueue(first.nodeId).add(before.bakeJob({ cmd: "true" }));
       const unpacking = async () => (await readdir(join(state, "rootfs"))).filter((name) => name.startsWith("unpack-"));
@@ -100,7 +100,7 @@ describe("an agent", () => {
       expect(await unpacking()).toHaveLength(1);
       const calls = await counted.calls();
 
-      const next = await AgentProcess.start(first);
+      await using next = await AgentProcess.start(first);
       await using platform = new Platform(next.facts);
       const [one, two] = await Promise.all([platform.bake({ cmd: "echo one" }), platform.bake({ cmd: "echo two" })]);
       const { folders } = await footprint(next.facts);

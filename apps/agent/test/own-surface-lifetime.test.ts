@@ -46,7 +46,7 @@ describe("the node's own surface", () => {
   });
 
   it("refuses work as `draining` while it stops, tells running execs, and closes", async () => {
-    const agent = await AgentProcess.start(options);
+    await using agent = await AgentProcess.start(options);
     await using platform = new Platform(agent.facts);
     const { templateId } = await platform.bake({ cmd: "true" });
     const target = { socketPath: agent.facts.socket };
@@ -66,10 +66,10 @@ describe("the node's own surface", () => {
   });
 
   it("takes the place of a socket that a killed agent left, and not that of one that answers", async () => {
-    const killed = await AgentProcess.start(options);
+    await using killed = await AgentProcess.start(options);
     killed.signal("SIGKILL");
     await killed.ended;
-    const next = await AgentProcess.start(options);
+    await using next = await AgentProcess.start(options);
     expect((await ask({ socketPath: next.facts.socket }, "GET", "/v1/health")).status).toBe(200);
     expect(await next.stop()).toBe(0);
 

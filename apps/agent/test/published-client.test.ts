@@ -3,21 +3,16 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { PUBLISHED_VERSION, publishedClientPython } from "@collimate/testing";
-import { beforeAll, describe, expect, inject, it } from "vitest";
+import { ourClient, PUBLISHED_VERSION, publishedClient, type PythonClient } from "@collimate/testing";
+import { describe, expect, inject, it } from "vitest";
 import { sharedNode } from "./node/shared-node.ts";
 
 const node = sharedNode();
-const run = promisify(execFile);
 const SCRIPT = join(import.meta.dirname, "daemon_client.py");
-let python = "";
 
-beforeAll(async () => {
-  python = await publishedClientPython();
-}, 180_000);
-
-async function seenBy(environment: Record<string, string>): Promise<unknown> {
-  const { stdout } = await run(python, [SCRIPT, node.template.templateId], { env: { PATH: "/usr/bin:/bin", COLLIMATE_SERVE_SOCKET: inject("node").socket, ...environment }, timeout: 50_000 });
+async function seenBy({ python, env }: PythonClient, settings: Record<string, string> = {}): Promise<unknown> {
+  const environment = { PATH: "/usr/bin:/bin", COLLIMATE_SERVE_SOCKET: inject("node").socket, ...env, ...settings };
+  const { stdout } = await promisify(execFile)(python, [SCRIPT, node.template.templateId], { env: environment, timeout: 100_000 });
   return JSON.parse(stdout);
 }
 
@@ -31,19 +26,22 @@ const EXPECTED = {
   info: true,
   once: "once\n",
   timed_out: -1,
-  round_trip: true,
   parallel: true,
   deleted: true,
   listed_after: 0,
-  errors: { template: { status: 404, code: "no_template" }, session: { status: 404, code: "no_such_session" }, seed: { status: 400, code: "invalid_seed" } },
+  errors: { template: { status: 404, code: "no_template" }, session: { status: 404, code: "no_such_session" }, exec: { status: 404, code: "no_such_session" } },
 };
 
 describe("a client of the node's own surface", () => {
   it(`published as collimate-rl ${PUBLISHED_VERSION} does all that a trainer on the node does`, async () => {
-    expect(await seenBy({})).toEqual({ ...EXPECTED, version: PUBLISHED_VERSION });
-  });
+    expect(await seenBy(await publishedClient(), { WITH_FILES: "1" })).toEqual({ ...EXPECTED, round_trip: true, version: PUBLISHED_VERSION });
+  }, 180_000);
 
   it("does so behind a proxy setting too, which makes it send absolute targets", async () => {
-    expect(await seenBy({ http_proxy: "http://127.0.0.1:9" })).toMatchObject(EXPECTED);
-  });
+    expect(await seenBy(await publishedClient(), { http_proxy: "http://127.0.0.1:9" })).toMatchObject(EXPECTED);
+  }, 180_000);
+
+  it("that is ours does the same", async () => {
+    expect(await seenBy(await ourClient())).toMatchObject(EXPECTED);
+  }, 180_000);
 });

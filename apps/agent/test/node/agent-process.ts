@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, type Registry, toolsDirectory } from "@collimate/embedded";
 import type { Heartbeat } from "@collimate/contracts";
+import { sweep } from "./leftovers.ts";
 import { Platform } from "./platform.ts";
 
 export interface NodeFacts {
@@ -55,8 +56,8 @@ export class AgentProcess implements AsyncDisposable {
     const state = options.state ?? (await mkdtemp(join(tmpdir(), "collimate-agent-")));
     const daemonPort = await freePort();
     const socket = join(state, "session", "serve.sock");
-    // unshare(1) becomes the program: its pid is the agent's.
-    const child = spawn("unshare", ["--mount", "--propagation", "private", "--", process.execPath, MAIN], {
+    // Each of these becomes the next: the pid is the agent's. A test run that is broken off takes its agents along.
+    const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", "unshare", "--mount", "--propagation", "private", "--", process.execPath, MAIN], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         PATH: process.env["PATH"], NODE_ID: options.nodeId, REDIS_URL: options.redisUrl, AGENT_SECRET: SECRET, AGENT_STATE: state, AGENT_SOCKET: socket,
@@ -70,12 +71,14 @@ export class AgentProcess implements AsyncDisposable {
     const ended = once(child, "exit").then(([code, signal]: (number | NodeJS.Signals | null)[]) => code ?? signal ?? null);
     const part = { nodeId: options.nodeId, pid: child.pid ?? 0, state, socket, daemonPort, redisUrl: options.redisUrl, secret: SECRET, image: options.image };
     await using platform = new Platform({ ...part, url: "" });
-    const early = ended.then(async () => {
-      throw new Error(`the agent ended before it was ready:\n${(await readFile(logOf(state), "utf8")).slice(-4_000)}`);
-    });
     const since = Date.now();
-    const first = await Promise.race([platform.next((report): report is Heartbeat => report.kind === "heartbeat" && report.nodeId === options.nodeId && report.at >= since, READY_LIMIT_MS), early]);
-    early.catch(() => {});
+    const ready = platform.next((report): report is Heartbeat => report.kind === "heartbeat" && report.nodeId === options.nodeId && report.at >= since, READY_LIMIT_MS);
+    const first = await Promise.race([ready, ended.then(() => undefined)]);
+    if (!first) {
+      ready.catch(() => {});
+      await sweep(options.nodeId);
+      throw new Error(`the agent ended before it was ready:\n${(await readFile(logOf(state), "utf8")).slice(-4_000)}`);
+    }
     return new AgentProcess(child, { ...part, url: first.url }, ended, options.state === undefined);
   }
 
@@ -101,8 +104,10 @@ export class AgentProcess implements AsyncDisposable {
     return end;
   }
 
+  /** Also what a killed agent has left, so that a test that fails leaves nothing to the next. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+    await sweep(this.facts.nodeId);
     if (this.#ownsState) await rm(this.facts.state, { recursive: true, force: true });
   }
 }

@@ -54,6 +54,16 @@ export async function processesOf(nodeId: string): Promise<{ groups: Record<stri
   return { groups, pids };
 }
 
+/** Ends and removes all that is left of a node whose agent has ended. */
+export async function sweep(nodeId: string): Promise<void> {
+  const cgroups = await Cgroups.open({ node: nodeId });
+  for (const name of await cgroups.list()) {
+    await cgroups.get(name).killAll();
+    await cgroups.get(name).remove();
+  }
+  await cgroups.close();
+}
+
 async function mountsBelow(folder: string, pid: number | "self"): Promise<string[]> {
   const text = await readFile(`/proc/${pid}/mountinfo`, "utf8");
   return text.split("\n").map((line) => line.split(" ")[4] ?? "").filter((point) => point.startsWith(`${folder}/`)).map((point) => point.slice(folder.length)).toSorted();
