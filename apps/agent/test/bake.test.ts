@@ -43,7 +43,15 @@ describe("a bake", () => {
 
   it("asked for again is not done again", async () => {
     const { platform, template } = node;
-    const result = await platform.run({ kind: "bake", ...platform.base(), ...template, image: platform.node.image, ready: { cmd: "exit 1" }, resources: { vcpus: 1, memory_mib: 512, disk_mib: 512, pids: 128 }, width: 1 });
+    const result = await platform.run({
+      kind: "bake",
+      ...platform.base(),
+      ...template,
+      image: platform.node.image,
+      ready: { cmd: "exit 1" },
+      resources: { vcpus: 1, memory_mib: 512, disk_mib: 512, pids: 128 },
+      width: 1,
+    });
     expect(result).toMatchObject({ snapshotId: template.snapshotId, bakeMode: "inherited_artifact" });
   });
 

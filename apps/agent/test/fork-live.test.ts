@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { agentLineSchema, newId } from "@collimate/contracts";
 import { type Ended, failureOf, RESOURCES, sandboxIds } from "./node/platform.ts";
 import { sharedNode } from "./node/shared-node.ts";
@@ -35,7 +35,10 @@ describe("a fork of a sandbox in which a command runs", () => {
     const reply = await platform.execStream(parent, { command: `touch /started; seq 1 ${count}`, timeout_seconds: 50 });
     await platform.shell(parent, "while [ ! -e /started ]; do sleep 0.01; done");
     const [whole, children] = await Promise.all([reply.text(), platform.fork(parent, 2)]);
-    const out = whole.split("\n").filter(Boolean).map((line) => agentLineSchema.parse(JSON.parse(line)));
+    const out = whole
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => agentLineSchema.parse(JSON.parse(line)));
     const stdout = Buffer.concat(out.flatMap((line) => (line.t === "o" ? [Buffer.from(line.d, "base64")] : []))).toString();
     expect(stdout).toBe(Array.from({ length: count }, (_, i) => `${i + 1}\n`).join(""));
     expect(out.at(-1)).toMatchObject({ t: "x", exit_code: 0 });
@@ -61,6 +64,24 @@ describe("a delete of the parent during a fork", () => {
     }
   });
 
+  it("does so at the moment in which its snapshot is taken, too", async () => {
+    const { platform } = node;
+    const parent = await platform.create(node.template);
+    // 64 MB that only the parent has: the checkpoint takes long enough to be met.
+    await platform.python(parent, "import os; own = os.urandom(64 << 20)");
+    const children = sandboxIds(2);
+    const { snapshots } = (await node.footprint()).folders;
+    const forking = platform.send(platform.forkJob(parent, children));
+    await vi.waitFor(async () => expect(await readdir(join(platform.node.state, "snapshots"))).not.toEqual(snapshots), {
+      timeout: 10_000,
+      interval: 1,
+    });
+    await platform.delete(parent);
+    const forked = await forking;
+    if (forked.kind === "finished") await platform.delete(...children);
+    else expect(forked.failure.code).toBe("session_gone");
+  });
+
   it("leaves children that have been born alone", async () => {
     const { platform } = node;
     const parent = await platform.create(node.template);
@@ -84,8 +105,13 @@ describe("a job that comes twice", () => {
     const first = await platform.send(job);
     await platform.python(children[0] ?? "", "mine = 1");
     await platform.queues.nodeQueue(platform.node.nodeId).repeat(job);
-    const second = await platform.next((report): report is typeof first => report !== first && report.kind === "finished" && report.operationId === job.operationId);
-    expect(answers().map((report) => report.kind === "finished" && report.result)).toEqual([second.kind === "finished" && second.result, first.kind === "finished" && first.result]);
+    const second = await platform.next(
+      (report): report is typeof first => report !== first && report.kind === "finished" && report.operationId === job.operationId,
+    );
+    expect(answers().map((report) => report.kind === "finished" && report.result)).toEqual([
+      second.kind === "finished" && second.result,
+      first.kind === "finished" && first.result,
+    ]);
     // Not made anew: what the first one got is still there.
     expect(await platform.python(children[0] ?? "", "print(mine)")).toBe("1\n");
     await platform.delete(parent, ...children);
@@ -94,11 +120,20 @@ describe("a job that comes twice", () => {
   it("as a later attempt joins the one that made its sandbox", async () => {
     const { platform, template } = node;
     const sandboxId = newId("sandbox");
-    const job = { kind: "create", ...platform.base(), ...template, child: { sandboxId, seed: null }, resources: RESOURCES, egress: null } as const;
+    const job = {
+      kind: "create",
+      ...platform.base(),
+      ...template,
+      child: { sandboxId, seed: null },
+      resources: RESOURCES,
+      egress: null,
+    } as const;
     const queue = platform.queues.nodeQueue(platform.node.nodeId);
     await Promise.all([queue.add(job), queue.add({ ...job, attempt: 1 })]);
     const first = await platform.next((report): report is Ended => report.kind === "finished" && report.operationId === job.operationId);
-    const second = await platform.next((report): report is Ended => report !== first && report.kind === "finished" && report.operationId === job.operationId);
+    const second = await platform.next(
+      (report): report is Ended => report !== first && report.kind === "finished" && report.operationId === job.operationId,
+    );
     expect(second).toMatchObject({ result: first.kind === "finished" ? first.result : undefined });
     expect(await platform.shell(sandboxId, "echo lives")).toBe("lives\n");
     await platform.delete(sandboxId);
@@ -109,7 +144,14 @@ describe("a job that comes twice", () => {
     const sandboxId = newId("sandbox");
     const obstacle = join(platform.node.state, "sandboxes", sandboxId);
     await writeFile(obstacle, "in the way");
-    const job = { kind: "create", ...platform.base(), ...template, child: { sandboxId, seed: null }, resources: RESOURCES, egress: null } as const;
+    const job = {
+      kind: "create",
+      ...platform.base(),
+      ...template,
+      child: { sandboxId, seed: null },
+      resources: RESOURCES,
+      egress: null,
+    } as const;
     expect(await platform.send(job)).toMatchObject({ kind: "failed", failure: { code: "create_failed" } });
     await rm(obstacle);
     await platform.queues.nodeQueue(platform.node.nodeId).add({ ...job, attempt: 1 });

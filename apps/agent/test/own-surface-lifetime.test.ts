@@ -21,7 +21,12 @@ beforeAll(async () => {
   stack = await startStack("redis");
   state = await mkdtemp(join(tmpdir(), "collimate-own-"));
   options = {
-    nodeId: `node_own_${process.pid}`, redisUrl: stack.redis.url, registry: inject("registry"), image: inject("node").image, state, env: { AGENT_SLOTS_READY: "2", AGENT_SESSION_IDLE_S: "1" },
+    nodeId: `node_own_${process.pid}`,
+    redisUrl: stack.redis.url,
+    registry: inject("registry"),
+    image: inject("node").image,
+    state,
+    env: { AGENT_SLOTS_READY: "2", AGENT_SESSION_IDLE_S: "1" },
   };
 });
 afterAll(async () => {
@@ -39,8 +44,17 @@ describe("the node's own surface", () => {
     const target = { socketPath: agent.facts.socket };
     const open = async () => sessionOf(await ask(target, "POST", "/v1/sessions", { body: { template_id: templateId } }));
     const [forgotten, used] = [await open(), await open()];
-    const running = ask(target, "POST", `/v1/sessions/${used}/exec`, { body: { command: "while [ ! -e /go ]; do sleep 0.1; done; echo lived" } });
-    await vi.waitFor(async () => expect(await ask(target, "GET", `/v1/sessions/${forgotten}`)).toMatchObject({ status: 410, json: { message: expect.stringContaining("idle for more than 1 s") } }), SETTLED);
+    const running = ask(target, "POST", `/v1/sessions/${used}/exec`, {
+      body: { command: "while [ ! -e /go ]; do sleep 0.1; done; echo lived" },
+    });
+    await vi.waitFor(
+      async () =>
+        expect(await ask(target, "GET", `/v1/sessions/${forgotten}`)).toMatchObject({
+          status: 410,
+          json: { message: expect.stringContaining("idle for more than 1 s") },
+        }),
+      SETTLED,
+    );
     await ask(target, "POST", `/v1/sessions/${used}/exec`, { body: { command: "touch /go" } });
     expect((await running).json).toMatchObject({ stdout: "lived\n" });
   });
@@ -58,7 +72,11 @@ describe("the node's own surface", () => {
     let answer: Answer;
     do answer = await create();
     while (answer.status === 201);
-    expect(answer).toMatchObject({ status: 503, headers: { connection: "close", "retry-after": "1" }, json: { error_code: "draining", code: "draining", retryable: true } });
+    expect(answer).toMatchObject({
+      status: 503,
+      headers: { connection: "close", "retry-after": "1" },
+      json: { error_code: "draining", code: "draining", retryable: true },
+    });
     expect(await running).toMatchObject({ status: 410, json: { error_code: "session_gone" } });
     expect(await agent.ended).toBe(0);
     expect(await remains(agent.facts)).toEqual({ groups: [], processes: 0, mounts: [] });

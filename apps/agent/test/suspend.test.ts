@@ -10,7 +10,10 @@ describe("suspend and resume", () => {
   it("keep memory, files, processes and the working folder; nothing of it lives in between", async () => {
     const { platform } = node;
     const sandboxId = await platform.create(node.template);
-    await platform.python(sandboxId, "import os\nos.makedirs('/work'); os.chdir('/work')\ndata = os.urandom(3_000_000)\nopen('file', 'wb').write(data)\nimport subprocess\nchild = subprocess.Popen(['cat'], stdin=-1, stdout=-1)");
+    await platform.python(
+      sandboxId,
+      "import os\nos.makedirs('/work'); os.chdir('/work')\ndata = os.urandom(3_000_000)\nopen('file', 'wb').write(data)\nimport subprocess\nchild = subprocess.Popen(['cat'], stdin=-1, stdout=-1)",
+    );
     const digest = await platform.python(sandboxId, "import hashlib; print(hashlib.sha256(data).hexdigest())");
 
     const snapshotId = newId("snapshot");
@@ -19,8 +22,15 @@ describe("suspend and resume", () => {
     expect((await node.footprint()).watched).toEqual([]);
 
     await platform.run({ kind: "resume", ...platform.base(), sandboxId, snapshotId, resources: RESOURCES });
-    expect(await platform.python(sandboxId, "print(hashlib.sha256(data).hexdigest()); print(hashlib.sha256(open('file', 'rb').read()).hexdigest())")).toBe(digest + digest);
-    expect(await platform.python(sandboxId, "print(os.getcwd()); print(child.communicate(b'through the same pipe')[0].decode())")).toBe("/work\nthrough the same pipe\n");
+    expect(
+      await platform.python(
+        sandboxId,
+        "print(hashlib.sha256(data).hexdigest()); print(hashlib.sha256(open('file', 'rb').read()).hexdigest())",
+      ),
+    ).toBe(digest + digest);
+    expect(await platform.python(sandboxId, "print(os.getcwd()); print(child.communicate(b'through the same pipe')[0].decode())")).toBe(
+      "/work\nthrough the same pipe\n",
+    );
     await platform.delete(sandboxId);
   });
 

@@ -27,7 +27,10 @@ export async function publishedClient(): Promise<PythonClient> {
 
 export async function ourClient(): Promise<PythonClient> {
   const project = join(SDK, "pyproject.toml");
-  const hash = createHash("sha256").update(await readFile(project)).digest("hex").slice(0, 16);
+  const hash = createHash("sha256")
+    .update(await readFile(project))
+    .digest("hex")
+    .slice(0, 16);
   const { stdout } = await run("python3", ["-c", DEPENDENCIES, project]);
   return { python: await environment(`client-dependencies-${hash}`, stdout.trim().split("\n")), env: { PYTHONPATH: join(SDK, "src") } };
 }

@@ -22,11 +22,22 @@ export interface Daemon {
   close(): Promise<void>;
 }
 
-export async function openDaemon(config: AgentConfig, node: AgentNode, version: string, stopping: AbortSignal, log: Logger): Promise<Daemon> {
+export async function openDaemon(
+  config: AgentConfig,
+  node: AgentNode,
+  version: string,
+  stopping: AbortSignal,
+  log: Logger,
+): Promise<Daemon> {
   const idleMs = config.AGENT_SESSION_IDLE_S * 1_000;
   const sessions = new Sessions({ engine: node.engine, log, idleMs, reserveBytes: config.AGENT_RESERVE_MIB * MIB, stopping });
   const parts: DaemonParts = {
-    sessions, execs: new Execs(sessions, config.AGENT_SESSION_EXECS, stopping), templates: () => node.engine.templateIds(), version, patience: PATIENCE, stopping,
+    sessions,
+    execs: new Execs(sessions, config.AGENT_SESSION_EXECS, stopping),
+    templates: () => node.engine.templateIds(),
+    version,
+    patience: PATIENCE,
+    stopping,
   };
   const servers: FastifyInstance[] = [];
   if (config.AGENT_SOCKET) {

@@ -21,7 +21,8 @@ export const draining = (): CollimateError => new CollimateError("draining", "th
 export function tellErrors(server: FastifyInstance): void {
   server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   server.setNotFoundHandler((request, reply) =>
-    sendError(new CollimateError("not_found", `no route ${request.method} ${request.url.split("?")[0]?.slice(0, 200)}`), request, reply));
+    sendError(new CollimateError("not_found", `no route ${request.method} ${request.url.split("?")[0]?.slice(0, 200)}`), request, reply),
+  );
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -34,9 +35,17 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 /** What is no HTTP gets an answer of the same shape. */
 export function answerRaw(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const told = new CollimateError("bad_request", error.code === "HPE_HEADER_OVERFLOW" ? "the headers are too large" : "this is not HTTP/1.1 that the agent can read");
+  const told = new CollimateError(
+    "bad_request",
+    error.code === "HPE_HEADER_OVERFLOW" ? "the headers are too large" : "this is not HTTP/1.1 that the agent can read",
+  );
   const body = JSON.stringify(bodyOf(told, newId("request")));
-  const head = [`HTTP/1.1 ${told.status} ${STATUS_CODES[told.status]}`, "Content-Type: application/json; charset=utf-8", `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close"];
+  const head = [
+    `HTTP/1.1 ${told.status} ${STATUS_CODES[told.status]}`,
+    "Content-Type: application/json; charset=utf-8",
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+  ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 

@@ -65,7 +65,14 @@ export class Execs {
     });
   }
 
-  async #run(sandbox: Sandbox, requestId: string, body: ExecRequest, begun: number, forkTimeMs: number, caller = new AbortController().signal): Promise<ExecReply> {
+  async #run(
+    sandbox: Sandbox,
+    requestId: string,
+    body: ExecRequest,
+    begun: number,
+    forkTimeMs: number,
+    caller = new AbortController().signal,
+  ): Promise<ExecReply> {
     using stdout = new Output(this.#budget);
     using stderr = new Output(this.#budget);
     const exit = await execInSandbox(sandbox, body, { stdout: stdout.add, stderr: stderr.add }, caller);

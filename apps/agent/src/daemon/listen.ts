@@ -14,7 +14,8 @@ const SOCKET_MODE = 0o660;
 const ANSWER_MS = 1_000;
 
 export async function listenOnSocket(server: FastifyInstance, path: string): Promise<void> {
-  if (Buffer.byteLength(path) > SOCKET_PATH_MAX) throw new Error(`AGENT_SOCKET: longer than a socket's path may be (${SOCKET_PATH_MAX} bytes): ${path}`);
+  if (Buffer.byteLength(path) > SOCKET_PATH_MAX)
+    throw new Error(`AGENT_SOCKET: longer than a socket's path may be (${SOCKET_PATH_MAX} bytes): ${path}`);
   await mkdir(dirname(path), { recursive: true });
   await removeDead(path);
   await server.listen({ path, backlog: BACKLOG });

@@ -35,7 +35,10 @@ export function daemonRoutes(server: FastifyInstance, parts: DaemonParts): void 
     return reply.code(201).send({ ...sessionInfo(sandbox), fork_time_ms: forkTimeMs, create_time_ms: performance.now() - begun });
   });
   server.get<ById>("/v1/sessions/:id", (request) => sessionInfo(sessions.find(request.params.id)));
-  server.delete<ById>("/v1/sessions/:id", async (request) => ({ deleted: await sessions.close(request.params.id), session_id: request.params.id }));
+  server.delete<ById>("/v1/sessions/:id", async (request) => ({
+    deleted: await sessions.close(request.params.id),
+    session_id: request.params.id,
+  }));
   server.post<ById>("/v1/sessions/:id/exec", (request, reply) => {
     const body = readBody(execRequestSchema, request.body);
     return longReply(reply, execs.exec(request.params.id, request.id, body), parts.patience);

@@ -56,7 +56,8 @@ export class Sessions {
     return this.#create(manifest).catch((error: unknown) => {
       // Nothing was kept, whatever it was: clients repeat even a POST on these words.
       if (stopping.aborted) throw draining();
-      if (error instanceof CollimateError && error.code === "create_failed") throw new CollimateError("session_bringup_failed", error.message, { cause: error });
+      if (error instanceof CollimateError && error.code === "create_failed")
+        throw new CollimateError("session_bringup_failed", error.message, { cause: error });
       throw error;
     });
   }
@@ -65,8 +66,15 @@ export class Sessions {
     const { engine } = this.#parts;
     const id = newId("sandbox");
     const created = await engine.create({
-      kind: "create", operationId: newId("operation"), tenantId: NODE_TENANT, attempt: 0, templateId: manifest.templateId,
-      snapshotId: manifest.id, child: { sandboxId: id, seed: null }, resources: manifest.resources, egress: null,
+      kind: "create",
+      operationId: newId("operation"),
+      tenantId: NODE_TENANT,
+      attempt: 0,
+      templateId: manifest.templateId,
+      snapshotId: manifest.id,
+      child: { sandboxId: id, seed: null },
+      resources: manifest.resources,
+      egress: null,
     });
     return { sandbox: engine.registry.live(id), forkTimeMs: created.forkTimeMs };
   }

@@ -24,7 +24,13 @@ describe("an image reference", () => {
   });
 
   it("tells its parts", () => {
-    expect(parseReference(`127.0.0.1:5000/a/b:t@${DIGEST}`)).toEqual({ full: `127.0.0.1:5000/a/b@${DIGEST}`, registry: "127.0.0.1:5000", repository: "a/b", tag: "t", digest: DIGEST });
+    expect(parseReference(`127.0.0.1:5000/a/b:t@${DIGEST}`)).toEqual({
+      full: `127.0.0.1:5000/a/b@${DIGEST}`,
+      registry: "127.0.0.1:5000",
+      repository: "a/b",
+      tag: "t",
+      digest: DIGEST,
+    });
   });
 
   it.each([
@@ -69,6 +75,8 @@ describe("an image reference", () => {
   });
 
   it("that is refused is quoted no longer than a reader wants", () => {
-    expect(() => parseReference(`!${"x".repeat(10_000)}`)).toThrow(expect.objectContaining({ code: "bad_request", message: expect.stringMatching(/^.{1,300}$/) }));
+    expect(() => parseReference(`!${"x".repeat(10_000)}`)).toThrow(
+      expect.objectContaining({ code: "bad_request", message: expect.stringMatching(/^.{1,300}$/) }),
+    );
   });
 });

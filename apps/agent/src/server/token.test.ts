@@ -14,7 +14,13 @@ interface Wanted {
   algorithm?: string;
 }
 
-function token({ secret = SECRET, claims = { tenant: "ten_1", op: "exec" }, subject = "sb_1", expires = "60s", algorithm = "HS256" }: Wanted = {}): Promise<string> {
+function token({
+  secret = SECRET,
+  claims = { tenant: "ten_1", op: "exec" },
+  subject = "sb_1",
+  expires = "60s",
+  algorithm = "HS256",
+}: Wanted = {}): Promise<string> {
   return new SignJWT(claims)
     .setProtectedHeader({ alg: algorithm })
     .setSubject(subject)
@@ -34,13 +40,19 @@ describe("the token of an exec", () => {
     ["something follows it", async () => `Bearer ${await token()} x`],
     ["it is no token", async () => "Bearer x.y.z"],
     ["another secret signed it", async () => `Bearer ${await token({ secret: "f".repeat(32) })}`],
-    ["nobody signed it", async () => `Bearer ${new UnsecuredJWT({ tenant: "ten_1", op: "exec" }).setSubject("sb_1").setExpirationTime("60s").encode()}`],
+    [
+      "nobody signed it",
+      async () => `Bearer ${new UnsecuredJWT({ tenant: "ten_1", op: "exec" }).setSubject("sb_1").setExpirationTime("60s").encode()}`,
+    ],
     ["it has another algorithm", async () => `Bearer ${await token({ algorithm: "HS512", secret: SECRET.repeat(2) })}`],
     ["it has expired", async () => `Bearer ${await token({ expires: Math.floor(Date.now() / 1_000) - 60 })}`],
-    ["it never expires", async () => {
-      const endless = new SignJWT({ tenant: "ten_1", op: "exec" }).setProtectedHeader({ alg: "HS256" }).setSubject("sb_1");
-      return `Bearer ${await endless.sign(new TextEncoder().encode(SECRET))}`;
-    }],
+    [
+      "it never expires",
+      async () => {
+        const endless = new SignJWT({ tenant: "ten_1", op: "exec" }).setProtectedHeader({ alg: "HS256" }).setSubject("sb_1");
+        return `Bearer ${await endless.sign(new TextEncoder().encode(SECRET))}`;
+      },
+    ],
     ["it is for another sandbox", async () => `Bearer ${await token({ subject: "sb_2" })}`],
     ["it is for another use", async () => `Bearer ${await token({ claims: { tenant: "ten_1", op: "files" } })}`],
     ["it names no tenant", async () => `Bearer ${await token({ claims: { op: "exec" } })}`],

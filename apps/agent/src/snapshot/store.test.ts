@@ -8,8 +8,21 @@ import type { Manifest } from "./manifest.ts";
 import { SnapshotStore } from "./store.ts";
 
 const manifest = (id: string, layers: string[] = [], kind: Manifest["kind"] = "template"): Manifest => ({
-  format: 1, id, kind, templateId: "tpl_1", imageDigest: "sha256:0", guestLayer: "/guest", layers: [id, ...layers], workdir: "/", user: "", ports: [],
-  resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 }, privateBytes: 1, kernel: "6", criu: "4.2.1", createdAt: "2026-01-01T00:00:00.000Z",
+  format: 1,
+  id,
+  kind,
+  templateId: "tpl_1",
+  imageDigest: "sha256:0",
+  guestLayer: "/guest",
+  layers: [id, ...layers],
+  workdir: "/",
+  user: "",
+  ports: [],
+  resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 },
+  privateBytes: 1,
+  kernel: "6",
+  criu: "4.2.1",
+  createdAt: "2026-01-01T00:00:00.000Z",
 });
 
 interface World extends AsyncDisposable {
@@ -26,7 +39,9 @@ async function world(): Promise<World> {
   const removed: string[] = [];
   const store = new SnapshotStore(paths, async (id) => void removed.push(id));
   return {
-    paths, store, removed,
+    paths,
+    store,
+    removed,
     take: async (id, layers = [], kind = "template") => {
       const { upper } = await store.begin(id, kind);
       await mkdir(upper);
@@ -71,7 +86,8 @@ describe("a snapshot", () => {
 
   it("cannot be had or retained when it is not here", async () => {
     await using w = await world();
-    for (const work of [() => w.store.get("snp_none"), () => w.store.retain("snp_none")]) expect(work).toThrow(expect.objectContaining({ code: "not_found" }));
+    for (const work of [() => w.store.get("snp_none"), () => w.store.retain("snp_none")])
+      expect(work).toThrow(expect.objectContaining({ code: "not_found" }));
   });
 
   it("that was begun and given up leaves nothing", async () => {
@@ -96,7 +112,13 @@ describe("after a restart", () => {
 
     const next = new SnapshotStore(w.paths, async () => {});
     await next.load();
-    expect(next.list().filter((one) => one.manifest.kind !== "fork").map((one) => one.manifest.id).toSorted()).toEqual(["snp_suspended", "snp_template"]);
+    expect(
+      next
+        .list()
+        .filter((one) => one.manifest.kind !== "fork")
+        .map((one) => one.manifest.id)
+        .toSorted(),
+    ).toEqual(["snp_suspended", "snp_template"]);
     expect(await w.onDisk()).toEqual(["snp_fork", "snp_suspended", "snp_template"]);
     expect(await readdir(w.paths.memory)).toEqual([]);
   });

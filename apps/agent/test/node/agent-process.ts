@@ -57,22 +57,47 @@ export class AgentProcess implements AsyncDisposable {
     const daemonPort = await freePort();
     const socket = join(state, "session", "serve.sock");
     // Each of these becomes the next: the pid is the agent's. A test run that is broken off takes its agents along.
-    const child = spawn("setpriv", ["--pdeathsig", "TERM", "--", "unshare", "--mount", "--propagation", "private", "--", process.execPath, MAIN], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        PATH: process.env["PATH"], NODE_ID: options.nodeId, REDIS_URL: options.redisUrl, AGENT_SECRET: SECRET, AGENT_STATE: state, AGENT_SOCKET: socket,
-        AGENT_DAEMON_PORT: String(daemonPort), COLLIMATE_TOOLS: toolsDirectory(), REGISTRY_INSECURE_HOSTS: options.registry, AGENT_SLOTS_READY: "8",
-        HEARTBEAT_MS: "200", ...options.env,
+    const child = spawn(
+      "setpriv",
+      ["--pdeathsig", "TERM", "--", "unshare", "--mount", "--propagation", "private", "--", process.execPath, MAIN],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: {
+          PATH: process.env["PATH"],
+          NODE_ID: options.nodeId,
+          REDIS_URL: options.redisUrl,
+          AGENT_SECRET: SECRET,
+          AGENT_STATE: state,
+          AGENT_SOCKET: socket,
+          AGENT_DAEMON_PORT: String(daemonPort),
+          COLLIMATE_TOOLS: toolsDirectory(),
+          REGISTRY_INSECURE_HOSTS: options.registry,
+          AGENT_SLOTS_READY: "8",
+          HEARTBEAT_MS: "200",
+          ...options.env,
+        },
       },
-    });
+    );
     const log = createWriteStream(logOf(state), { flags: "a" });
     child.stdout?.pipe(log);
     child.stderr?.pipe(log);
     const ended = once(child, "exit").then(([code, signal]: (number | NodeJS.Signals | null)[]) => code ?? signal ?? null);
-    const part = { nodeId: options.nodeId, pid: child.pid ?? 0, state, socket, daemonPort, redisUrl: options.redisUrl, secret: SECRET, image: options.image };
+    const part = {
+      nodeId: options.nodeId,
+      pid: child.pid ?? 0,
+      state,
+      socket,
+      daemonPort,
+      redisUrl: options.redisUrl,
+      secret: SECRET,
+      image: options.image,
+    };
     await using platform = new Platform({ ...part, url: "" });
     const since = Date.now();
-    const ready = platform.next((report): report is Heartbeat => report.kind === "heartbeat" && report.nodeId === options.nodeId && report.at >= since, READY_LIMIT_MS);
+    const ready = platform.next(
+      (report): report is Heartbeat => report.kind === "heartbeat" && report.nodeId === options.nodeId && report.at >= since,
+      READY_LIMIT_MS,
+    );
     const first = await Promise.race([ready, ended.then(() => undefined)]);
     if (!first) {
       ready.catch(() => {});

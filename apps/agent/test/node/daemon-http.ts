@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** HTTP to the node's own surface, close enough to the wire to send what clients in the field send. */
-import { Agent, request } from "node:http";
+import { type Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 
 export interface Answer {
@@ -25,9 +25,20 @@ export async function ask(target: Target, method: string, path: string, options:
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   // As the published clients do: the type is sent on every request, with a body or without.
   const headers = { "content-type": "application/json", ...options.headers };
-  const call = request({ ...target, host: "127.0.0.1", method, path, headers, ...(options.agent ? { agent: options.agent } : {}), ...(options.signal ? { signal: options.signal } : {}) }, (reply) => {
-    text(reply).then((body) => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text: body, json: parse(body) }), reject);
-  });
+  const call = request(
+    {
+      ...target,
+      host: "127.0.0.1",
+      method,
+      path,
+      headers,
+      ...(options.agent ? { agent: options.agent } : {}),
+      ...(options.signal ? { signal: options.signal } : {}),
+    },
+    (reply) => {
+      text(reply).then((body) => resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text: body, json: parse(body) }), reject);
+    },
+  );
   call.once("error", reject);
   call.end(options.body === undefined ? undefined : typeof options.body === "string" ? options.body : JSON.stringify(options.body));
   return promise;

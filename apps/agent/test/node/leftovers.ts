@@ -14,7 +14,13 @@ export interface Footprint {
   readonly networks: number;
   /** Processes that the mechanism daemon watches. */
   readonly watched: string[];
-  readonly folders: { readonly sandboxes: string[]; readonly snapshots: string[]; readonly memory: string[]; readonly rootfs: string[]; readonly layouts: string[] };
+  readonly folders: {
+    readonly sandboxes: string[];
+    readonly snapshots: string[];
+    readonly memory: string[];
+    readonly rootfs: string[];
+    readonly layouts: string[];
+  };
 }
 
 export async function footprint(node: Pick<NodeFacts, "nodeId" | "pid" | "state">): Promise<Footprint> {
@@ -29,12 +35,20 @@ export async function footprint(node: Pick<NodeFacts, "nodeId" | "pid" | "state"
     mounts: await mountsBelow(node.state, node.pid),
     networks: (await networksOf([...pids, node.pid, hostd])).size - 1,
     watched: watches.map(({ key }) => key).toSorted(),
-    folders: { sandboxes: await names("sandboxes"), snapshots: await names("snapshots"), memory: await names("memory"), rootfs: await names("rootfs"), layouts: await names("layouts") },
+    folders: {
+      sandboxes: await names("sandboxes"),
+      snapshots: await names("snapshots"),
+      memory: await names("memory"),
+      rootfs: await names("rootfs"),
+      layouts: await names("layouts"),
+    },
   };
 }
 
 /** What is left of a node whose agent has ended; everything in it should be empty. */
-export async function remains(node: Pick<NodeFacts, "nodeId" | "state">): Promise<{ groups: string[]; processes: number; mounts: string[] }> {
+export async function remains(
+  node: Pick<NodeFacts, "nodeId" | "state">,
+): Promise<{ groups: string[]; processes: number; mounts: string[] }> {
   const cgroups = await Cgroups.open({ node: node.nodeId });
   const groups = await cgroups.list();
   const { pids } = await processesOf(node.nodeId);
@@ -66,7 +80,12 @@ export async function sweep(nodeId: string): Promise<void> {
 
 async function mountsBelow(folder: string, pid: number | "self"): Promise<string[]> {
   const text = await readFile(`/proc/${pid}/mountinfo`, "utf8");
-  return text.split("\n").map((line) => line.split(" ")[4] ?? "").filter((point) => point.startsWith(`${folder}/`)).map((point) => point.slice(folder.length)).toSorted();
+  return text
+    .split("\n")
+    .map((line) => line.split(" ")[4] ?? "")
+    .filter((point) => point.startsWith(`${folder}/`))
+    .map((point) => point.slice(folder.length))
+    .toSorted();
 }
 
 /** The host's own is always among them. */
@@ -87,7 +106,9 @@ async function networksOf(pids: readonly number[]): Promise<Set<string>> {
 /** The one init that runs on the node. */
 export async function initOf(nodeId: string): Promise<number> {
   const { pids } = await processesOf(nodeId);
-  const statuses = await Promise.all(pids.map(async (pid) => ({ pid, status: await readFile(`/proc/${pid}/status`, "utf8").catch(() => "") })));
+  const statuses = await Promise.all(
+    pids.map(async (pid) => ({ pid, status: await readFile(`/proc/${pid}/status`, "utf8").catch(() => "") })),
+  );
   const inits = statuses.filter(({ status }) => /^NSpid:.*\t1$/m.test(status)).map(({ pid }) => pid);
   const [init] = inits;
   if (init === undefined || inits.length > 1) throw new Error(`${inits.length} sandboxes run on the node, not one`);

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The rest of the platform as the agent sees it: jobs on its queue, reports that come back, execs with a signed token. */
 import {
-  type AgentExit, agentLineSchema, agentRefusalSchema, CollimateError, type ExecRequest, newId, type NodeJob, type NodeJobOf, type NodeReport, type NodeResult, type Ready, type Resources,
+  type AgentExit,
+  agentLineSchema,
+  agentRefusalSchema,
+  CollimateError,
+  type ExecRequest,
+  newId,
+  type NodeJob,
+  type NodeJobOf,
+  type NodeReport,
+  type NodeResult,
+  type Ready,
+  type Resources,
 } from "@collimate/contracts";
 import { openQueues, type Queues } from "@collimate/queue";
 import { SignJWT } from "jose";
@@ -75,7 +86,9 @@ export class Platform implements AsyncDisposable {
   /** Sends a job and waits for its end, good or bad. */
   async send(job: NodeJob): Promise<Ended> {
     await this.queues.nodeQueue(this.node.nodeId).add(job);
-    return this.next((report): report is Ended => (report.kind === "finished" || report.kind === "failed") && report.operationId === job.operationId);
+    return this.next(
+      (report): report is Ended => (report.kind === "finished" || report.kind === "failed") && report.operationId === job.operationId,
+    );
   }
 
   async run<K extends NodeJob["kind"]>(job: NodeJobOf<K>): Promise<ResultOf<K>> {
@@ -88,7 +101,16 @@ export class Platform implements AsyncDisposable {
   }
 
   bakeJob(ready: Ready = {}, image: string = this.node.image): NodeJobOf<"bake"> {
-    return { kind: "bake", ...this.base(), templateId: newId("template"), snapshotId: newId("snapshot"), image, ready, resources: RESOURCES, width: 1 };
+    return {
+      kind: "bake",
+      ...this.base(),
+      templateId: newId("template"),
+      snapshotId: newId("snapshot"),
+      image,
+      ready,
+      resources: RESOURCES,
+      width: 1,
+    };
   }
 
   async bake(ready?: Ready, image?: string): Promise<Baked> {
@@ -99,14 +121,26 @@ export class Platform implements AsyncDisposable {
 
   async create(template: Baked, resources: Partial<Resources> = {}): Promise<string> {
     const sandboxId = newId("sandbox");
-    await this.run({ kind: "create", ...this.base(), ...template, child: { sandboxId, seed: null }, resources: { ...RESOURCES, ...resources }, egress: null });
+    await this.run({
+      kind: "create",
+      ...this.base(),
+      ...template,
+      child: { sandboxId, seed: null },
+      resources: { ...RESOURCES, ...resources },
+      egress: null,
+    });
     return sandboxId;
   }
 
   forkJob(parentId: string, children: readonly string[], resources: Partial<Resources> = {}): NodeJobOf<"fork"> {
     return {
-      kind: "fork", ...this.base(), parentId, templateId: newId("template"), children: children.map((sandboxId) => ({ sandboxId, seed: null })),
-      resources: { ...RESOURCES, ...resources }, egress: null,
+      kind: "fork",
+      ...this.base(),
+      parentId,
+      templateId: newId("template"),
+      children: children.map((sandboxId) => ({ sandboxId, seed: null })),
+      resources: { ...RESOURCES, ...resources },
+      egress: null,
     };
   }
 
@@ -122,9 +156,16 @@ export class Platform implements AsyncDisposable {
 
   /** The response of an exec request as it comes, for who wants to leave in the middle. */
   async execStream(sandboxId: string, body: ExecRequest, signal?: AbortSignal, tenant: string = this.tenantId): Promise<Response> {
-    const token = await new SignJWT({ tenant, op: "exec" }).setProtectedHeader({ alg: "HS256" }).setSubject(sandboxId).setExpirationTime("60s").sign(new TextEncoder().encode(this.node.secret));
+    const token = await new SignJWT({ tenant, op: "exec" })
+      .setProtectedHeader({ alg: "HS256" })
+      .setSubject(sandboxId)
+      .setExpirationTime("60s")
+      .sign(new TextEncoder().encode(this.node.secret));
     const reply = await fetch(`${this.node.url}/internal/sandboxes/${sandboxId}/exec`, {
-      method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(body), ...(signal ? { signal } : {}),
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+      ...(signal ? { signal } : {}),
     });
     if (reply.status !== 200) throw CollimateError.fromFailure(agentRefusalSchema.parse(await reply.json()).failure);
     return reply;
@@ -164,7 +205,10 @@ export const sandboxIds = (count: number): string[] => Array.from({ length: coun
 
 /** The error that this work ends with. */
 export async function failureOf(work: Promise<unknown>): Promise<CollimateError> {
-  const error: unknown = await work.then(() => new Error("it did not fail"), (reason: unknown) => reason);
+  const error: unknown = await work.then(
+    () => new Error("it did not fail"),
+    (reason: unknown) => reason,
+  );
   if (error instanceof CollimateError) return error;
   throw error;
 }

@@ -27,7 +27,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stack = undo.use(await startStack("redis", "registry"));
   const pushed = await promisify(execFile)(PUSH, ["python", stack.registry.host], { timeout: PUSH_LIMIT_MS });
   const image = pushed.stdout.trim();
-  const agent = undo.use(await AgentProcess.start({ nodeId: `node_test_${process.pid}`, redisUrl: stack.redis.url, registry: stack.registry.host, image }));
+  const agent = undo.use(
+    await AgentProcess.start({ nodeId: `node_test_${process.pid}`, redisUrl: stack.redis.url, registry: stack.registry.host, image }),
+  );
   const template = await bakeShared(agent.facts);
   project.provide("node", agent.facts);
   project.provide("registry", stack.registry.host);
