@@ -7,9 +7,14 @@ import { request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
+<<<<<<< HEAD
 import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
 import { dial, type ProcessRef } from "@collimate/host";
 import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
+=======
+import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
+import { dial, HostError, type ProcessRef } from "@collimate/host";
+>>>>>>> daemon
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
@@ -198,6 +203,8 @@ export class GuestLinks {
   /** What a sandbox does to itself is told as such. */
   #explain(error: unknown): unknown {
     if (this.#closed.signal.aborted) return this.#closed.signal.reason;
+    // Its init has ended, which is noticed here before the watch tells it.
+    if (error instanceof HostError && error.code === "gone") return new CollimateError("session_gone", "the sandbox has ended", { cause: error });
     if (!(error instanceof GuestError)) return error;
     switch (error.code) {
       case "bad_request":
