@@ -2,11 +2,7 @@
 import { isPlatforms } from "./owner.ts";
 import type { SandboxRegistry } from "./registry.ts";
 
-<<<<<<< HEAD
-/** Which sandboxes ran something, or had a file go in or out, since the last time asked; `count`: execs since then. */
-=======
-/** Which of the platform's sandboxes ran something since the last time asked. */
->>>>>>> daemon
+/** Which of the platform's sandboxes ran something, or had a file go in or out, since the last time asked; `count`: execs since then. */
 export class ActivityLog {
   readonly #registry: SandboxRegistry;
   readonly #told = new Map<string, { count: number; at: number }>();
@@ -16,17 +12,12 @@ export class ActivityLog {
   }
 
   take(): { sandboxId: string; count: number; lastAt: number }[] {
-<<<<<<< HEAD
-    const live = this.#registry.all();
+    const live = this.#registry.all().filter(isPlatforms);
     const news = live.flatMap((sandbox) => {
       const told = this.#told.get(sandbox.id) ?? { count: 0, at: sandbox.startedAt };
       if (sandbox.lastActiveAt === told.at && sandbox.execCount === told.count) return [];
       return [{ sandboxId: sandbox.id, count: sandbox.execCount - told.count, lastAt: sandbox.lastActiveAt }];
     });
-=======
-    const live = this.#registry.all().filter(isPlatforms);
-    const changed = live.filter((sandbox) => sandbox.execCount !== (this.#told.get(sandbox.id) ?? 0));
->>>>>>> daemon
     this.#told.clear();
     for (const sandbox of live) this.#told.set(sandbox.id, { count: sandbox.execCount, at: sandbox.lastActiveAt });
     return news;
