@@ -107,7 +107,7 @@ export class Baker {
       id, tenantId: job.tenantId, templateId: job.templateId, slot, process, watch,
       snapshotId: "", layers: [], imageDigest: rootfs.digest, guestLayer: this.#parts.guestLayer, folder,
       workdir: imageWorkdir(rootfs.config), user: imageUser(rootfs.config), ports: job.ready.ports ?? [],
-      resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, lastActiveAt: now, ending: false,
+      resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, execsRunning: 0, lastActiveAt: now, ending: false,
     };
     await links.untilUp();
     await unmount();

@@ -121,6 +121,7 @@ export class Starter {
       startedAt: now,
       oomKillsSeen: 0,
       execCount: 0,
+      execsRunning: 0,
       lastActiveAt: now,
       ending: false,
     };
