@@ -97,8 +97,8 @@ export class Baker {
     const unmount = () => host.umount(slot.root);
     undo.defer(async () => void (await unmount()));
     const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };
-    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], env, addrs: [INNER_ADDRESS] });
     undo.defer(() => slot.group.killAll());
+    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], env, addrs: [INNER_ADDRESS] });
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
     const links = new GuestLinks(hostd.socket, process);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import { ActivityLog } from "./activity.ts";
+import { NODE_TENANT } from "./owner.ts";
 
 const START = 1_000_000;
 const idle = () => ({ id: "sb_a", tenantId: "ten_a", snapshotId: "snap_a", startedAt: START, execCount: 0, execsRunning: 0, lastActiveAt: START });
@@ -40,4 +41,10 @@ test("other use than execs keeps a sandbox alive, and counts as none", () => {
   const log = new ActivityLog({ all: () => [sandbox] });
   sandbox.lastActiveAt = START + 10;
   expect(log.take(START + 20)).toEqual([{ sandboxId: "sb_a", count: 0, lastAt: START + 10 }]);
+});
+
+test("what was made on the node's own surface, or for a bake, is none of the platform's business", () => {
+  const used = { execCount: 1, lastActiveAt: START + 10 };
+  const log = new ActivityLog({ all: () => [{ ...idle(), ...used, tenantId: NODE_TENANT }, { ...idle(), ...used, snapshotId: "" }] });
+  expect(log.take(START + 20)).toEqual([]);
 });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { isPlatforms } from "./owner.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface Activity {
@@ -9,9 +10,9 @@ export interface Activity {
   readonly lastAt: number;
 }
 
-type Seen = Pick<Sandbox, "id" | "startedAt" | "execCount" | "execsRunning" | "lastActiveAt">;
+type Seen = Pick<Sandbox, "id" | "tenantId" | "snapshotId" | "startedAt" | "execCount" | "execsRunning" | "lastActiveAt">;
 
-/** Which sandboxes are running something, or ran something, or had a file go in or out, since the last time asked. */
+/** Which of the platform's sandboxes are running something, or ran something, or had a file go in or out, since the last time asked. */
 export class ActivityLog {
   readonly #registry: { all(): readonly Seen[] };
   readonly #told = new Map<string, { count: number; at: number }>();
@@ -21,7 +22,7 @@ export class ActivityLog {
   }
 
   take(now = Date.now()): Activity[] {
-    const live = this.#registry.all();
+    const live = this.#registry.all().filter(isPlatforms);
     const news = live.flatMap((sandbox) => {
       const told = this.#told.get(sandbox.id) ?? { count: 0, at: sandbox.startedAt };
       const running = sandbox.execsRunning > 0;

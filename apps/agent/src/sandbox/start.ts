@@ -80,6 +80,8 @@ export class Starter {
     };
     undo.defer(unmount);
 
+    // Before the restore: one that broke off may have left half a tree.
+    undo.defer(() => slot.group.killAll());
     const restored = await request.holder.restore({
       root: slot.root,
       uidBase: slot.uidBase,
@@ -89,7 +91,6 @@ export class Starter {
       work: join(folder, "restore"),
       limitMs: RESTORE_LIMIT_MS,
     });
-    undo.defer(() => slot.group.killAll());
     // Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
     await unmount();
     const process = { pid: restored.pid, startTime: await startTimeOf(restored.pid) };
