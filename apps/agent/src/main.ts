@@ -32,12 +32,8 @@ async function main(): Promise<void> {
     registry: node.engine.registry,
     tokens: new TokenCheck(config.AGENT_SECRET),
     log,
-<<<<<<< HEAD
     transfers: paths.transfers,
-    health: () => ({ status: stopping ? "draining" : "ok", node: config.NODE_ID, sandboxes: node.engine.registry.size }),
-=======
     health: () => ({ status: stopping.signal.aborted ? "draining" : "ok", node: config.NODE_ID, sandboxes: node.engine.registry.size }),
->>>>>>> daemon
   });
   await server.listen({ host: config.AGENT_HOST, port: config.AGENT_PORT, backlog: 4_096 });
   const address = server.server.address();

@@ -7,14 +7,9 @@ import { request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
-<<<<<<< HEAD
 import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
-import { dial, type ProcessRef } from "@collimate/host";
-import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
-=======
-import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
 import { dial, HostError, type ProcessRef } from "@collimate/host";
->>>>>>> daemon
+import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
