@@ -51,6 +51,8 @@ const OUTPUT_UNLIMITED = Number.MAX_SAFE_INTEGER;
 const UP_LIMIT_MS = 10_000;
 const UP_POLL_MS = 5;
 const HTTP_LIMIT_MS = 5_000;
+/** How a connection fails whose other end dies. */
+const BROKEN: ReadonlySet<GuestError["code"]> = new Set(["disconnected", "protocol", "no_answer"]);
 
 export class GuestLinks {
   readonly #hostd: string;
@@ -73,7 +75,7 @@ export class GuestLinks {
         await this.#client.ping();
         return;
       } catch (error) {
-        if (performance.now() > until) throw this.#explain(error);
+        if (performance.now() > until) throw await this.#explain(error);
         await delay(UP_POLL_MS, undefined, { signal: this.#closed.signal });
       }
     }
@@ -98,7 +100,7 @@ export class GuestLinks {
     } catch (error) {
       // What runs inside may kill the process that serves it: an end like any other.
       if (error instanceof GuestError && error.code === "process_killed" && !this.#closed.signal.aborted) return KILLED;
-      throw this.#explain(error);
+      throw await this.#explain(error);
     }
   }
 
@@ -106,7 +108,7 @@ export class GuestLinks {
     try {
       await this.#client.put(path, content);
     } catch (error) {
-      throw this.#explain(error);
+      throw await this.#explain(error);
     }
   }
 
@@ -150,15 +152,25 @@ export class GuestLinks {
       if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
       return await work();
     } catch (error) {
-      throw this.#explain(error);
+      throw await this.#explain(error);
     } finally {
       resolve();
     }
   }
 
+  /** Aborted when the sandbox is going away. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
   /** Ends every stream: the sandbox is going away. */
   close(): void {
     this.#closed.abort(new CollimateError("session_gone", "the sandbox has ended"));
+  }
+
+  async #hasEnded(): Promise<boolean> {
+    const probe = dial(this.#hostd, this.#process, { abstract: LISTEN_NAME });
+    return probe.then((socket) => (socket.destroy(), false), isGone);
   }
 
   async #dial(): Promise<Duplex> {
@@ -168,10 +180,12 @@ export class GuestLinks {
   }
 
   /** What a sandbox does to itself is told as such. */
-  #explain(error: unknown): unknown {
+  async #explain(error: unknown): Promise<unknown> {
     if (this.#closed.signal.aborted) return this.#closed.signal.reason;
-    // Its init has ended, which is noticed here before the watch tells it.
-    if (error instanceof HostError && error.code === "gone") return new CollimateError("session_gone", "the sandbox has ended", { cause: error });
+    // Its init may have ended, which is noticed here, in the middle of a frame or not, before the watch tells it.
+    if (isGone(error) || (error instanceof GuestError && BROKEN.has(error.code) && (await this.#hasEnded()))) {
+      return new CollimateError("session_gone", "the sandbox has ended", { cause: error });
+    }
     if (!(error instanceof GuestError)) return error;
     switch (error.code) {
       case "bad_request":
@@ -184,6 +198,9 @@ export class GuestLinks {
     }
   }
 }
+
+/** The mechanism daemon knows processes by their start time: this is no other with the same number. */
+const isGone = (error: unknown): boolean => error instanceof HostError && error.code === "gone";
 
 function toGuest(request: RunRequest): ExecRequest {
   const settings = {
