@@ -116,7 +116,7 @@ describe("the node's own surface", () => {
   });
 
   it("runs once in a sandbox of its own and leaves nothing", async () => {
-    const before = await node.footprint();
+    const before = await node.restingFootprint();
     const reply = execReplySchema.parse(
       (await call("POST", "/v1/exec", { body: { template_id: node.template.templateId, command: "echo once" } })).json,
     );
@@ -127,7 +127,7 @@ describe("the node's own surface", () => {
   });
 
   it("ends a one-shot exec whose caller has gone", async () => {
-    const before = await node.footprint();
+    const before = await node.restingFootprint();
     const caller = new AbortController();
     const asked = call("POST", "/v1/exec", {
       body: { template_id: node.template.templateId, command: "sleep 1000", timeout_seconds: 3_000 },

@@ -90,7 +90,7 @@ describe("exec", () => {
 describe("a sandbox whose init is killed", () => {
   it("is told as ended, and nothing of it is left", async () => {
     const { platform } = node;
-    const before = await node.footprint();
+    const before = await node.restingFootprint();
     const sandbox = await platform.create(node.template);
     const running = failureOf(platform.shell(sandbox, "sleep 1000"));
     process.kill(await initOf(platform.node.nodeId), "SIGKILL");

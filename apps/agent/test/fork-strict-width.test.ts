@@ -12,7 +12,7 @@ describe("a fork of which one child cannot be started", () => {
     const { platform } = node;
     const parent = await platform.create(node.template);
     await platform.python(parent, "kept = 'by the parent'");
-    const before = await node.footprint();
+    const before = await node.restingFootprint();
 
     const children = sandboxIds(5);
     // A plain file stands where the third child's folder must be made.
@@ -34,7 +34,7 @@ describe("a fork of which one child cannot be started", () => {
   it("of a group that the node has no slots for, starts none", async () => {
     const { platform } = node;
     const parent = await platform.create(node.template);
-    const before = await node.footprint();
+    const before = await node.restingFootprint();
     const failure = await failureOf(platform.run(platform.forkJob(parent, sandboxIds(3_000))));
     expect(failure).toMatchObject({ code: "at_capacity", message: expect.stringContaining("3000 are asked for") });
     await node.settlesAt(before);

@@ -13,6 +13,8 @@ interface SharedNode {
   /** Resolves when the node has nothing more and nothing less than that. */
   settlesAt(before: Footprint): Promise<void>;
   footprint(): Promise<Footprint>;
+  /** When two looks see the same: what served the last request has gone. */
+  restingFootprint(): Promise<Footprint>;
 }
 
 /** To be called once in a test file: gives the node, and checks after each test that nothing of the test is left on it. */
@@ -27,11 +29,21 @@ export function sharedNode(): SharedNode {
     },
     template: inject("template"),
     footprint: () => footprint(node),
+    restingFootprint: () => {
+      let last: Footprint | undefined;
+      return vi.waitFor(async () => {
+        const now = await footprint(node);
+        const before = last;
+        last = now;
+        expect(now).toEqual(before);
+        return now;
+      }, { timeout: SETTLED.timeout, interval: 100 });
+    },
     settlesAt: (before) => vi.waitFor(async () => expect(await footprint(node)).toEqual(before), SETTLED),
   };
   beforeAll(async () => {
     platform = new Platform(node);
-    atRest = await footprint(node);
+    atRest = await shared.restingFootprint();
   });
   afterEach(async () => {
     if (atRest) await shared.settlesAt(atRest);
