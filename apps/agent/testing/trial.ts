@@ -49,7 +49,7 @@ try {
     const forked = await t(`fork ${width}`, () => node.engine.fork({ kind: "fork", ...base, operationId: newId("operation"), parentId: parent, templateId, children, resources, egress: null }));
     if (forked.kind === "fork") console.log({ pause: forked.pauseMs, fork: forked.forkTimeMs });
     console.log("private KiB at birth:", await privateKib(await node.engine.registry.live(children[0]?.sandboxId ?? "").slot.group.processes()));
-    const answers = await t("all answer", () => Promise.all(children.map((c, i) => run(c.sandboxId, { code: `print(x, ${i})` }))));
+    const answers = await t("all answer", () => Promise.all(children.map((c, i) => run(c.sandboxId, { code: `print(x, ${i})`, ...(process.env["SEED"] ? { seed: "ab".repeat(32) } : {}) }))));
     console.log(answers.slice(0, 2), new Set(answers.map((a) => a[0])));
     const private_ = await Promise.all(children.map(async (c) => privateKib(await node.engine.registry.live(c.sandboxId).slot.group.processes())));
     console.log("private KiB per child:", Math.min(...private_), Math.max(...private_));
