@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Ours: a live parent, N children, each asked once. */
-import type { Laboratory } from "../engine/laboratory.ts";
+import { type Laboratory, RESOURCES } from "../engine/laboratory.ts";
+import { limitsOf } from "@collimate/agent/bare-engine";
 import { isolationOf, type Isolation } from "../engine/isolation.ts";
 import { median, type Samples } from "../measure/samples.ts";
 
@@ -52,9 +53,10 @@ export async function runLiveFork(laboratory: Laboratory, fork: LiveFork, into: 
 /** What is done before a burst and not at the fork: a slot's ids, control groups and folders. Prepared ones are used up first. */
 export async function runSlotPreparation(laboratory: Laboratory, width: number, into: Samples): Promise<void> {
   const { slots } = laboratory.bare.engine;
-  const prepared = await slots.take(slots.prepared);
+  const limits = limitsOf(RESOURCES);
+  const prepared = await slots.take(slots.prepared, limits);
   let made: typeof prepared = [];
-  const cost = await laboratory.cpu.of(async () => (made = await slots.take(width)));
+  const cost = await laboratory.cpu.of(async () => (made = await slots.take(width, limits)));
   into.add("ms", { "slot preparation, cpu per slot": cost.cpuMs / width });
   await Promise.all([...prepared, ...made].map((slot) => slots.give(slot)));
   await slots.fill();

@@ -9,6 +9,8 @@ import { startNode } from "./node.ts";
 import { type AgentPaths, makePaths } from "./paths.ts";
 import { execInSandbox } from "./sandbox/exec.ts";
 
+export { limitsOf } from "./slot/limits.ts";
+
 export interface BareEngineOptions {
   readonly nodeId: string;
   /** The engine's state folder. Its path must be short: sockets lie below it. */
