@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A bare engine with one template on it, and the verbs that the benchmarks time. */
+import { createHash } from "node:crypto";
 import { startBareEngine, type BareEngine } from "@collimate/agent/bare-engine";
 import { type ExecRequest, newId, type NodeJobOf, type NodeResult } from "@collimate/contracts";
 import { CpuAccount } from "../measure/cpu-account.ts";
@@ -36,7 +37,8 @@ export class Laboratory implements AsyncDisposable {
 
   /** Starts the engine and bakes the subject, working set included. */
   static async open(options: LaboratoryOptions): Promise<Laboratory> {
-    const nodeId = `node_bench${process.pid}`;
+    // By its state folder: after a run that was killed the next one there finds what is left, and ends it.
+    const nodeId = `node_bench${createHash("sha256").update(options.state).digest("hex").slice(0, 12)}`;
     const cpu = await CpuAccount.open(nodeId);
     await using undo = new AsyncDisposableStack();
     undo.use(cpu);

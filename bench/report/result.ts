@@ -26,6 +26,8 @@ export interface Measured {
   readonly runs: number;
   readonly isolation: Isolation;
   readonly figures: Readonly<Record<string, Figure>>;
+  /** Of medians of this run. */
+  readonly ratios?: Readonly<Record<string, number>>;
   readonly targets: readonly Target[];
   readonly skipped: readonly Skipped[];
   /** What a reader must know to take the figures for what they are. */
@@ -45,11 +47,12 @@ export function isMet(target: Target): boolean {
 
 export function judge(measured: Measured, machine: Result["machine"]): Result {
   const off = Object.entries(measured.isolation).filter(([, on]) => !on);
+  const few = Object.entries(measured.figures).filter(([, { samples }]) => samples.length < RUNS_MIN).map(([name]) => name);
   const why = [
     ...(Object.keys(measured.isolation).length === 0 ? ["isolation was not looked at"] : []),
     ...off.map(([name]) => `isolation is off: ${name}`),
     ...(measured.runs < RUNS_MIN ? [`${measured.runs} runs, ${RUNS_MIN} are needed`] : []),
-    ...Object.entries(measured.figures).filter(([, { samples }]) => samples.length < RUNS_MIN).map(([name, { samples }]) => `${name}: only ${samples.length} samples`),
+    ...(measured.runs >= RUNS_MIN && few.length > 0 ? [`fewer than ${RUNS_MIN} samples: ${few.join(", ")}`] : []),
   ];
   return { ...measured, machine, ok: why.length === 0, why };
 }
@@ -60,12 +63,13 @@ export function render(result: Result): string {
     const spread = `${Math.min(...samples).toFixed(2)} to ${Math.max(...samples).toFixed(2)}`;
     return `  ${name.padEnd(44)} ${median.toFixed(2).padStart(10)} ${unit.padEnd(6)} (${spread}, ${samples.length} samples)`;
   });
+  const ratios = Object.entries(result.ratios ?? {}).map(([name, value]) => `  ${name.padEnd(44)} ${value.toFixed(2).padStart(10)} ratio`);
   const targets = result.targets.map((target) => {
     const words = "atMost" in target.bound ? `at most ${target.bound.atMost}` : `at least ${target.bound.atLeast}`;
     return `  ${isMet(target) ? "✓" : "✗"} ${target.name}: ${target.measured.toFixed(2)} (${words})`;
   });
   const skipped = result.skipped.map(({ way, why }) => `  – ${way} skipped: ${why}`);
-  return [`${result.bench}, ${result.subject}, n = ${result.n}, ${result.runs} runs`, ...figures, ...targets, ...skipped, ...result.why.map((line) => `  ✗ not to be quoted: ${line}`)].join("\n");
+  return [`${result.bench}, ${result.subject}, n = ${result.n}, ${result.runs} runs`, ...figures, ...ratios, ...targets, ...skipped, ...result.why.map((line) => `  ✗ not to be quoted: ${line}`)].join("\n");
 }
 
 export function lastLine(result: Result): string {
