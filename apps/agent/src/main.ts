@@ -27,6 +27,7 @@ async function main(): Promise<void> {
     registry: node.engine.registry,
     tokens: new TokenCheck(config.AGENT_SECRET),
     log,
+    transfers: paths.transfers,
     health: () => ({ status: stopping ? "draining" : "ok", node: config.NODE_ID, sandboxes: node.engine.registry.size }),
   });
   await server.listen({ host: config.AGENT_HOST, port: config.AGENT_PORT, backlog: 4_096 });

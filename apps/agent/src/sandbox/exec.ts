@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { type AgentExit, EXEC_OUTPUT_MAX, EXEC_TIMEOUT_DEFAULT_S, type ExecRequest } from "@collimate/contracts";
 import type { RunEnd, RunHow } from "../guest/links.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { inTurnOf } from "./turns.ts";
 
 export interface OutputSink {
   stdout(chunk: Buffer): void;
@@ -40,7 +41,7 @@ export async function execInSandbox(sandbox: Sandbox, request: ExecRequest, sink
   sandbox.execCount += 1;
   sandbox.lastActiveAt = Date.now();
 
-  for (const file of request.files ?? []) await sandbox.links.writeFile(file.path, Buffer.from(file.content, "utf8"));
+  for (const file of request.files ?? []) await sandbox.links.writeFile(file.path, Buffer.from(file.content, "utf8"), inTurnOf(sandbox));
 
   const parts: NonNullable<AgentExit["parts"]> = [];
   let last: RunEnd = { exitCode: 0, signal: 0, timedOut: false, killedFromOutside: false, seedAck: "off" };
