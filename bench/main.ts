@@ -23,10 +23,17 @@ tell(`baking the subject: ${options.subject}`);
 let measured: Awaited<ReturnType<typeof benchFork>>;
 {
   await using laboratory = await Laboratory.open({
-    subject: subjectOf(options.subject), image: options.image, insecureRegistries: options["insecure-registry"],
-    state: options.state, tools: options.tools, width: options.width,
+    subject: subjectOf(options.subject),
+    image: options.image,
+    insecureRegistries: options["insecure-registry"],
+    state: options.state,
+    tools: options.tools,
+    width: options.width,
   });
-  for (const [signal, exitCode] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+  for (const [signal, exitCode] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
     process.once(signal, () => void laboratory[Symbol.asyncDispose]().finally(() => process.exit(exitCode)));
   }
   measured = await BENCHES[options.bench](laboratory, options, tell);

@@ -27,7 +27,16 @@ export function readOptions(argv: readonly string[]): BenchOptions {
   const { positionals, values } = parseArgs({
     args: [...argv],
     allowPositionals: true,
-    options: { subject: text, image: text, "insecure-registry": { type: "string", multiple: true }, width: text, runs: text, depth: text, state: text, tools: text },
+    options: {
+      subject: text,
+      image: text,
+      "insecure-registry": { type: "string", multiple: true },
+      width: text,
+      runs: text,
+      depth: text,
+      state: text,
+      tools: text,
+    },
   });
   const parsed = optionsSchema.safeParse({ bench: positionals[0], ...values });
   if (parsed.success) return parsed.data;

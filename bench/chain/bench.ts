@@ -35,9 +35,15 @@ export async function benchChain(laboratory: Laboratory, { depth, runs }: BenchO
   }
   const ratio = (name: string) => ({ name, measured: samples.median(name), bound: { atMost: 1.3 } });
   return {
-    bench: "chain", subject: laboratory.subject.name, n: depth, runs, isolation, figures: samples.figures(),
+    bench: "chain",
+    subject: laboratory.subject.name,
+    n: depth,
+    runs,
+    isolation,
+    figures: samples.figures(),
     targets: [ratio("in a row: last to first, cpu"), ratio("generation: last to first, cpu")],
-    skipped: [], notes: [`each fork makes ${WIDTH} children; the one forked writes 1 MB before`],
+    skipped: [],
+    notes: [`each fork makes ${WIDTH} children; the one forked writes 1 MB before`],
   };
 }
 

@@ -29,8 +29,14 @@ export async function benchCreate(laboratory: Laboratory, { runs }: BenchOptions
   }
   await laboratory.remove([witness]);
   return {
-    bench: "create", subject: laboratory.subject.name, n: PER_RUN, runs, isolation, figures: samples.figures(),
+    bench: "create",
+    subject: laboratory.subject.name,
+    n: PER_RUN,
+    runs,
+    isolation,
+    figures: samples.figures(),
     targets: [{ name: "create, wall", measured: samples.median("create, wall"), bound: { atMost: 40 } }],
-    skipped: [], notes: ["one at a time; the template holds the whole working set"],
+    skipped: [],
+    notes: ["one at a time; the template holds the whole working set"],
   };
 }

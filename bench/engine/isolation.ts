@@ -56,7 +56,10 @@ async function namespacesOf(pid: number | "self"): Promise<string[]> {
 /** First id outside of each mapped range. */
 async function uidMap(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/uid_map`, "utf8");
-  return text.split("\n").filter(Boolean).map((line) => Number(line.trim().split(/\s+/)[1]));
+  return text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => Number(line.trim().split(/\s+/)[1]));
 }
 
 /** v1 and v2 names; a v1 group without a memory limit shows a number near 2^63. */

@@ -46,7 +46,10 @@ export class Laboratory implements AsyncDisposable {
     const bare = undo.use(await startBareEngine({ nodeId, state, tools, insecureRegistries, slotsReady: width + 2 }));
     const [snapshotId, templateId] = [newId("snapshot"), newId("template")];
     const ready = { cmd: `python -c '${options.subject.build}'` };
-    await bare.engine.bake({ kind: "bake", ...job(), templateId, snapshotId, image: options.image, ready, resources: RESOURCES, width }, async () => {});
+    await bare.engine.bake(
+      { kind: "bake", ...job(), templateId, snapshotId, image: options.image, ready, resources: RESOURCES, width },
+      async () => {},
+    );
     undo.move();
     return new Laboratory(bare, cpu, options.subject, snapshotId, templateId);
   }
@@ -54,14 +57,28 @@ export class Laboratory implements AsyncDisposable {
   async create(): Promise<string> {
     const sandboxId = newId("sandbox");
     await this.bare.engine.create({
-      kind: "create", ...job(), templateId: this.#templateId, snapshotId: this.#snapshotId, child: { sandboxId, seed: null }, resources: RESOURCES, egress: null,
+      kind: "create",
+      ...job(),
+      templateId: this.#templateId,
+      snapshotId: this.#snapshotId,
+      child: { sandboxId, seed: null },
+      resources: RESOURCES,
+      egress: null,
     });
     return sandboxId;
   }
 
   async fork(parentId: string, width: number): Promise<Forked> {
     const children = Array.from({ length: width }, () => ({ sandboxId: newId("sandbox"), seed: null }));
-    const forked = await this.bare.engine.fork({ kind: "fork", ...job(), parentId, templateId: this.#templateId, children, resources: RESOURCES, egress: null });
+    const forked = await this.bare.engine.fork({
+      kind: "fork",
+      ...job(),
+      parentId,
+      templateId: this.#templateId,
+      children,
+      resources: RESOURCES,
+      egress: null,
+    });
     if (forked.kind !== "fork") throw new Error(`a fork answered as ${forked.kind}`);
     return forked;
   }

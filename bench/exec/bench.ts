@@ -32,8 +32,14 @@ export async function benchExec(laboratory: Laboratory, { runs }: BenchOptions):
   }
   await laboratory.remove([sandbox, witness]);
   return {
-    bench: "exec", subject: laboratory.subject.name, n: PER_RUN, runs, isolation, figures: samples.figures(),
+    bench: "exec",
+    subject: laboratory.subject.name,
+    n: PER_RUN,
+    runs,
+    isolation,
+    figures: samples.figures(),
     targets: Object.keys(ways).map((name) => ({ name: `${name}, wall`, measured: samples.median(`${name}, wall`), bound: { atMost: 3 } })),
-    skipped: [], notes: [`each sample of wall is the median of ${PER_RUN} round trips`],
+    skipped: [],
+    notes: [`each sample of wall is the median of ${PER_RUN} round trips`],
   };
 }

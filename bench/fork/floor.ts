@@ -21,8 +21,13 @@ export async function runFloor(laboratory: Laboratory, count: number, runs: numb
       // Building up the memory is not part of it: measured with one child, and taken off.
       const one = await laboratory.cpu.of(() => run(program, [String(MIB), "1"], { timeout: 60_000 }));
       let wall = "";
-      const all = await laboratory.cpu.of(async () => (wall = (await run(program, [String(MIB), String(count + 1)], { timeout: 60_000 })).stdout));
-      into.add("ms", { "fork into fresh namespaces (floor), cpu each": (all.cpuMs - one.cpuMs) / count, "fork into fresh namespaces (floor), wall each": Number(wall) / (count + 1) });
+      const all = await laboratory.cpu.of(
+        async () => (wall = (await run(program, [String(MIB), String(count + 1)], { timeout: 60_000 })).stdout),
+      );
+      into.add("ms", {
+        "fork into fresh namespaces (floor), cpu each": (all.cpuMs - one.cpuMs) / count,
+        "fork into fresh namespaces (floor), wall each": Number(wall) / (count + 1),
+      });
     }
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -20,7 +20,8 @@ async function podmanReason(): Promise<string> {
     () => "",
     (error: unknown) => (error instanceof Error ? error.message.trim().split("\n").at(-1) : String(error)),
   );
-  if (checked === undefined || checked !== "") return `podman restores through the distribution's criu, whose own check fails here: ${checked ?? ""}`;
+  if (checked === undefined || checked !== "")
+    return `podman restores through the distribution's criu, whose own check fails here: ${checked ?? ""}`;
   return "this benchmark has no driver for it";
 }
 

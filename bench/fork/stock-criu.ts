@@ -35,7 +35,8 @@ export async function runStockCriu(laboratory: Laboratory, tools: string, count:
     join(paths.rootfs, manifest.imageDigest.replace(":", "-"), "rootfs"),
   ];
   try {
-    for (let run = 0; run < runs; run++) await oneRun(laboratory, probed.program, { images: join(folder, "images"), lower, uidBase }, tools, count, into);
+    for (let run = 0; run < runs; run++)
+      await oneRun(laboratory, probed.program, { images: join(folder, "images"), lower, uidBase }, tools, count, into);
   } finally {
     // It is a sandbox again, so that it can be deleted.
     await laboratory.resume(sandbox, snapshot);
@@ -43,13 +44,22 @@ export async function runStockCriu(laboratory: Laboratory, tools: string, count:
   }
 }
 
-async function oneRun(laboratory: Laboratory, program: CriuProgram, stock: Stock, tools: string, count: number, into: Samples): Promise<void> {
+async function oneRun(
+  laboratory: Laboratory,
+  program: CriuProgram,
+  stock: Stock,
+  tools: string,
+  count: number,
+  into: Samples,
+): Promise<void> {
   await using undo = new AsyncDisposableStack();
   // Below the engine's folder of mount points, which a restored process can reach.
   const place = await mkdtemp(join(laboratory.bare.paths.slots, "stock-"));
   undo.defer(() => rm(place, { recursive: true, force: true }));
   await mkdir(join(place, "root"));
-  const hostd = undo.use(await Hostd.start({ binary: join(tools, "host", "collimate-hostd"), socket: join(laboratory.bare.paths.run, "stock.sock") }));
+  const hostd = undo.use(
+    await Hostd.start({ binary: join(tools, "host", "collimate-hostd"), socket: join(laboratory.bare.paths.run, "stock.sock") }),
+  );
   await hostd.client.createUserns(SLOT, stock.uidBase);
   let pids: number[] = [];
   undo.defer(() => endAll(pids));

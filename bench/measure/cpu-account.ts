@@ -59,10 +59,11 @@ export class CpuAccount implements AsyncDisposable {
   }
 }
 
-const exists = (path: string): Promise<boolean> => access(path).then(
-  () => true,
-  () => false,
-);
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 const missing = z.object({ code: z.literal("ENOENT") });
 /** Before the engine has made its group nothing is charged to it. */

@@ -18,7 +18,9 @@ export async function memoryOf(pids: readonly number[]): Promise<ProcessMemory> 
 }
 
 async function oneProcess(pid: number): Promise<ProcessMemory> {
-  const [rollup, status, maps] = await Promise.all(["smaps_rollup", "status", "maps"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8")));
+  const [rollup, status, maps] = await Promise.all(
+    ["smaps_rollup", "status", "maps"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8")),
+  );
   return {
     privateMiB: kibibytes(rollup, "Private_Dirty") / 1024,
     pageTablesMiB: kibibytes(status, "VmPTE") / 1024,

@@ -5,11 +5,15 @@ import { isMet, judge, lastLine, type Measured, render } from "./result.ts";
 
 const MACHINE = { cpus: 2, kernel: "6.18", load: 0.1 };
 const GOOD: Measured = {
-  bench: "fork", subject: "numpy", n: 64, runs: 5,
+  bench: "fork",
+  subject: "numpy",
+  n: 64,
+  runs: 5,
   isolation: { namespace_user: true, seccomp_filter: true },
   figures: { pause: figure("ms", [10, 11, 12, 13, 14]) },
   targets: [{ name: "pause", measured: 12, bound: { atMost: 15 } }],
-  skipped: [{ way: "podman", why: "not installed" }], notes: [],
+  skipped: [{ way: "podman", why: "not installed" }],
+  notes: [],
 };
 
 describe("figures may be quoted", () => {
@@ -48,5 +52,11 @@ test("a comparison's target is a lower bound", () => {
 test("the last line is one JSON object that says of each target whether it was met", () => {
   const line = lastLine(judge(GOOD, MACHINE));
   expect(line).not.toContain("\n");
-  expect(JSON.parse(line)).toMatchObject({ bench: "fork", n: 64, ok: true, targets: [{ name: "pause", met: true }], skipped: [{ way: "podman" }] });
+  expect(JSON.parse(line)).toMatchObject({
+    bench: "fork",
+    n: 64,
+    ok: true,
+    targets: [{ name: "pause", met: true }],
+    skipped: [{ way: "podman" }],
+  });
 });

@@ -47,7 +47,9 @@ export function isMet(target: Target): boolean {
 
 export function judge(measured: Measured, machine: Result["machine"]): Result {
   const off = Object.entries(measured.isolation).filter(([, on]) => !on);
-  const few = Object.entries(measured.figures).filter(([, { samples }]) => samples.length < RUNS_MIN).map(([name]) => name);
+  const few = Object.entries(measured.figures)
+    .filter(([, { samples }]) => samples.length < RUNS_MIN)
+    .map(([name]) => name);
   const why = [
     ...(Object.keys(measured.isolation).length === 0 ? ["isolation was not looked at"] : []),
     ...off.map(([name]) => `isolation is off: ${name}`),
@@ -69,7 +71,14 @@ export function render(result: Result): string {
     return `  ${isMet(target) ? "✓" : "✗"} ${target.name}: ${target.measured.toFixed(2)} (${words})`;
   });
   const skipped = result.skipped.map(({ way, why }) => `  – ${way} skipped: ${why}`);
-  return [`${result.bench}, ${result.subject}, n = ${result.n}, ${result.runs} runs`, ...figures, ...ratios, ...targets, ...skipped, ...result.why.map((line) => `  ✗ not to be quoted: ${line}`)].join("\n");
+  return [
+    `${result.bench}, ${result.subject}, n = ${result.n}, ${result.runs} runs`,
+    ...figures,
+    ...ratios,
+    ...targets,
+    ...skipped,
+    ...result.why.map((line) => `  ✗ not to be quoted: ${line}`),
+  ].join("\n");
 }
 
 export function lastLine(result: Result): string {

@@ -19,16 +19,27 @@ export async function benchSuspend(laboratory: Laboratory, { runs }: BenchOption
       const resumed = await laboratory.cpu.of(() => laboratory.resume(sandbox, snapshot));
       await laboratory.ask(sandbox);
       const how = resident ? "holder resident" : "holder evicted";
-      samples.add("ms", { "suspend, wall": suspended.wallMs, "suspend, cpu": suspended.cpuMs, [`resume, ${how}, wall`]: resumed.wallMs, [`resume, ${how}, cpu`]: resumed.cpuMs });
+      samples.add("ms", {
+        "suspend, wall": suspended.wallMs,
+        "suspend, cpu": suspended.cpuMs,
+        [`resume, ${how}, wall`]: resumed.wallMs,
+        [`resume, ${how}, cpu`]: resumed.cpuMs,
+      });
     }
   }
   await laboratory.remove([sandbox, witness]);
   return {
-    bench: "suspend", subject: laboratory.subject.name, n: 1, runs, isolation, figures: samples.figures(),
+    bench: "suspend",
+    subject: laboratory.subject.name,
+    n: 1,
+    runs,
+    isolation,
+    figures: samples.figures(),
     targets: [
       { name: "suspend, wall", measured: samples.median("suspend, wall"), bound: { atMost: 300 } },
       { name: "resume, holder resident, wall", measured: samples.median("resume, holder resident, wall"), bound: { atMost: 40 } },
     ],
-    skipped: [], notes: ["images lie on the state folder's file system"],
+    skipped: [],
+    notes: ["images lie on the state folder's file system"],
   };
 }

@@ -20,7 +20,11 @@ export function benchCommand(): Command {
   return new Command("bench")
     .description("measure the engine on this machine; the last line is one JSON object")
     .addArgument(new Argument("<bench>", "what to measure").choices([...ENGINE_BENCHES, "quickstart"]))
-    .addOption(new Option("--subject <name>", "what is forked: Python with this library and 200 MB touched").choices(["numpy", "torch"]).default("numpy"))
+    .addOption(
+      new Option("--subject <name>", "what is forked: Python with this library and 200 MB touched")
+        .choices(["numpy", "torch"])
+        .default("numpy"),
+    )
     .option("--width <n>", "children of a fork", positive, 64)
     .option("--runs <n>", "runs; fewer than 5 are not to be quoted", positive, 5)
     .option("--depth <n>", "chain: forks in a row, and generations", positive, 20)

@@ -31,7 +31,13 @@ export interface EngineBench {
 }
 
 /** Runs one with an image from a registry of its own and the host settings of `up`; false when its figures are not to be quoted. */
-export async function benchEngine(bench: string, platform: StatePaths, tools: string, flags: EngineBench, signal: AbortSignal): Promise<boolean> {
+export async function benchEngine(
+  bench: string,
+  platform: StatePaths,
+  tools: string,
+  flags: EngineBench,
+  signal: AbortSignal,
+): Promise<boolean> {
   await makeStateDirectories(platform);
   const folder = join(platform.root, "bench");
   await mkdir(folder, { recursive: true });
@@ -40,7 +46,8 @@ export async function benchEngine(bench: string, platform: StatePaths, tools: st
     undo.defer(async () => void (await undoHostSettings(platform)));
     for (const line of await applyHostSettings(platform)) say(`  host setting for the time of the benchmark: ${line}`);
   }
-  const image = flags.image === undefined ? await catalogImage(CATALOG[flags.subject], folder, tools, undo, signal) : { reference: flags.image };
+  const image =
+    flags.image === undefined ? await catalogImage(CATALOG[flags.subject], folder, tools, undo, signal) : { reference: flags.image };
   let last = "";
   const log = join(tools, "logs", `bench-${bench}.log`);
   const { code } = await step(`bench ${bench}`, (progress) =>

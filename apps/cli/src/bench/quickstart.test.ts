@@ -5,11 +5,26 @@ import { asResult } from "./quickstart.ts";
 
 function report(seconds: number[], cold: number, memory: number | null) {
   const row = (fork_seconds: number) => ({
-    title: "HumanEval/0", prefix_seconds: 1, fork_seconds, grade_seconds: 1, mean_reward: 0.5, pause_ms: 50, private_mib_per_child: memory, forked_at: 0, ended_at: 1,
+    title: "HumanEval/0",
+    prefix_seconds: 1,
+    fork_seconds,
+    grade_seconds: 1,
+    mean_reward: 0.5,
+    pause_ms: 50,
+    private_mib_per_child: memory,
+    forked_at: 0,
+    ended_at: 1,
   });
   return reportSchema.parse({
-    client: "sync", client_version: "0", image: "i", width: 64, problems: seconds.map(row), env: row(1),
-    cold_start: { seconds: cold, times_width_seconds: cold * 64 }, ratio: 1, usage: {},
+    client: "sync",
+    client_version: "0",
+    image: "i",
+    width: 64,
+    problems: seconds.map(row),
+    env: row(1),
+    cold_start: { seconds: cold, times_width_seconds: cold * 64 },
+    ratio: 1,
+    usage: {},
   });
 }
 

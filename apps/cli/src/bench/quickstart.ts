@@ -30,9 +30,18 @@ interface Figure {
 export function asResult(report: Report, runs: number) {
   const { problems, cold_start: cold } = report;
   const figures = {
-    "fork to last first answer": figure("s", problems.map((row) => row.fork_seconds)),
-    "parent pause": figure("ms", problems.map((row) => row.pause_ms)),
-    "private memory per child": figure("MiB", problems.map((row) => row.private_mib_per_child)),
+    "fork to last first answer": figure(
+      "s",
+      problems.map((row) => row.fork_seconds),
+    ),
+    "parent pause": figure(
+      "ms",
+      problems.map((row) => row.pause_ms),
+    ),
+    "private memory per child": figure(
+      "MiB",
+      problems.map((row) => row.private_mib_per_child),
+    ),
     "cold start with import and prefix": figure("s", [cold.seconds]),
   };
   const forks = figures["fork to last first answer"].median;
@@ -40,7 +49,12 @@ export function asResult(report: Report, runs: number) {
   const ratio = cold.times_width_seconds / forks;
   const targets = [
     { name: `${report.width} cold starts to ${report.width} forks`, measured: ratio, bound: { atLeast: 10 }, met: ratio >= 10 },
-    { name: "private memory per child", measured: memory.median, bound: { atMost: 5 }, met: memory.samples.length > 0 && memory.median <= 5 },
+    {
+      name: "private memory per child",
+      measured: memory.median,
+      bound: { atMost: 5 },
+      met: memory.samples.length > 0 && memory.median <= 5,
+    },
   ];
   const why = [
     ...(problems.length < RUNS_MIN ? [`${problems.length} runs, ${RUNS_MIN} are needed`] : []),
