@@ -87,7 +87,7 @@ export class Starter {
       limitMs: RESTORE_LIMIT_MS,
     });
     undo.defer(() => slot.group.killAll());
-    const process = { pid: restored.pid, startTime: await startTimeOf(restored.pid) };
+    const process = { pid: restored.pid, startTime: startTimeOf(restored.pid) };
     const links = new GuestLinks(this.#hostSocket, process);
     // Side by side: none needs another. Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
     const [watched, ...others] = await Promise.allSettled([
