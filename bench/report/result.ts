@@ -63,9 +63,9 @@ export function judge(measured: Measured, machine: Result["machine"]): Result {
 export function render(result: Result): string {
   const figures = Object.entries(result.figures).map(([name, { unit, median, samples }]) => {
     const spread = `${Math.min(...samples).toFixed(2)} to ${Math.max(...samples).toFixed(2)}`;
-    return `  ${name.padEnd(44)} ${median.toFixed(2).padStart(10)} ${unit.padEnd(6)} (${spread}, ${samples.length} samples)`;
+    return `  ${name.padEnd(52)} ${median.toFixed(2).padStart(10)} ${unit.padEnd(6)} (${spread}, ${samples.length} samples)`;
   });
-  const ratios = Object.entries(result.ratios ?? {}).map(([name, value]) => `  ${name.padEnd(44)} ${value.toFixed(2).padStart(10)} ratio`);
+  const ratios = Object.entries(result.ratios ?? {}).map(([name, value]) => `  ${name.padEnd(52)} ${value.toFixed(2).padStart(10)} ratio`);
   const targets = result.targets.map((target) => {
     const words = "atMost" in target.bound ? `at most ${target.bound.atMost}` : `at least ${target.bound.atLeast}`;
     return `  ${isMet(target) ? "✓" : "✗"} ${target.name}: ${target.measured.toFixed(2)} (${words})`;
