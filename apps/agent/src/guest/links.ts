@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
 import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
-import { dial, type ProcessRef } from "@collimate/host";
+import { dial, HostError, type ProcessRef } from "@collimate/host";
 import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
@@ -54,6 +54,8 @@ const CUT_OFF: ReadonlySet<string> = new Set(["interrupted", "disconnected"]);
 const UP_LIMIT_MS = 10_000;
 const UP_POLL_MS = 5;
 const HTTP_LIMIT_MS = 5_000;
+/** How a connection fails whose other end dies. */
+const BROKEN: ReadonlySet<GuestError["code"]> = new Set(["disconnected", "protocol", "no_answer"]);
 
 export class GuestLinks {
   readonly #hostd: string;
@@ -76,7 +78,7 @@ export class GuestLinks {
         await this.#client.ping();
         return;
       } catch (error) {
-        if (performance.now() > until) throw this.#explain(error);
+        if (performance.now() > until) throw await this.#explain(error);
         await delay(UP_POLL_MS, undefined, { signal: this.#closed.signal });
       }
     }
@@ -101,20 +103,20 @@ export class GuestLinks {
     } catch (error) {
       // What runs inside may kill the process that serves it: an end like any other.
       if (error instanceof GuestError && error.code === "process_killed" && !this.#closed.signal.aborted) return KILLED;
-      throw this.#explain(error);
+      throw await this.#explain(error);
     }
   }
 
   async writeFile(path: string, content: Buffer, inTurn: InTurn): Promise<void> {
-    await this.#transfer(() => this.#client.put(path, content), inTurn).catch((error: unknown) => {
-      throw this.#explain(error);
+    await this.#transfer(() => this.#client.put(path, content), inTurn).catch(async (error: unknown) => {
+      throw await this.#explain(error);
     });
   }
 
   /** Writes a file as a whole. `bytes` gives them from the first one on, as often as asked. */
   async putFile(path: string, mode: number | undefined, bytes: () => AsyncIterable<Uint8Array>, inTurn: InTurn): Promise<void> {
-    await this.#transfer(() => this.#client.put(path, bytes(), mode), inTurn).catch((error: unknown) => {
-      throw this.#explainFile(error);
+    await this.#transfer(() => this.#client.put(path, bytes(), mode), inTurn).catch(async (error: unknown) => {
+      throw await this.#explainFile(error);
     });
   }
 
@@ -124,8 +126,8 @@ export class GuestLinks {
       await using file = await this.#client.get(path);
       return await read(file);
     };
-    return this.#transfer(transfer, inTurn).catch((error: unknown) => {
-      throw this.#explainFile(error);
+    return this.#transfer(transfer, inTurn).catch(async (error: unknown) => {
+      throw await this.#explainFile(error);
     });
   }
 
@@ -167,13 +169,23 @@ export class GuestLinks {
         return await work();
       });
     } catch (error) {
-      throw this.#explain(error);
+      throw await this.#explain(error);
     }
+  }
+
+  /** Aborted when the sandbox is going away. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
   }
 
   /** Ends every stream: the sandbox is going away. */
   close(): void {
     this.#closed.abort(new CollimateError("session_gone", "the sandbox has ended"));
+  }
+
+  async #hasEnded(): Promise<boolean> {
+    const probe = this.#gate.pass(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
+    return probe.then((socket) => (socket.destroy(), false), isGone);
   }
 
   #dial(): Promise<Duplex> {
@@ -190,14 +202,18 @@ export class GuestLinks {
   }
 
   /** That the named file is not there is the answer here. */
-  #explainFile(error: unknown): unknown {
+  async #explainFile(error: unknown): Promise<unknown> {
     const missing = error instanceof GuestError && error.code === "not_found" && !this.#closed.signal.aborted;
     return missing ? new CollimateError("not_found", error.message, { cause: error }) : this.#explain(error);
   }
 
   /** What a sandbox does to itself is told as such. */
-  #explain(error: unknown): unknown {
+  async #explain(error: unknown): Promise<unknown> {
     if (this.#closed.signal.aborted) return this.#closed.signal.reason;
+    // Its init may have ended, which is noticed here, in the middle of a frame or not, before the watch tells it.
+    if (isGone(error) || (error instanceof GuestError && BROKEN.has(error.code) && (await this.#hasEnded()))) {
+      return new CollimateError("session_gone", "the sandbox has ended", { cause: error });
+    }
     if (!(error instanceof GuestError)) return error;
     switch (error.code) {
       case "bad_request":
@@ -210,6 +226,9 @@ export class GuestLinks {
     }
   }
 }
+
+/** The mechanism daemon knows processes by their start time: this is no other with the same number. */
+const isGone = (error: unknown): boolean => error instanceof HostError && error.code === "gone";
 
 function toGuest(request: RunRequest): ExecRequest {
   const settings = {

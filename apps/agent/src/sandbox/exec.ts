@@ -33,13 +33,23 @@ class Capped {
 }
 
 export async function execInSandbox(sandbox: Sandbox, request: ExecRequest, sink: OutputSink, signal: AbortSignal): Promise<AgentExit> {
+  sandbox.execCount += 1;
+  sandbox.execsRunning += 1;
+  sandbox.lastActiveAt = Date.now();
+  try {
+    return await perform(sandbox, request, sink, signal);
+  } finally {
+    sandbox.execsRunning -= 1;
+    sandbox.lastActiveAt = Date.now();
+  }
+}
+
+async function perform(sandbox: Sandbox, request: ExecRequest, sink: OutputSink, signal: AbortSignal): Promise<AgentExit> {
   const begun = performance.now();
   const limitMs = (request.timeout_seconds || EXEC_TIMEOUT_DEFAULT_S) * 1_000;
   const seed = request.seed?.toLowerCase();
   const out = new Capped((chunk) => sink.stdout(chunk));
   const err = new Capped((chunk) => sink.stderr(chunk));
-  sandbox.execCount += 1;
-  sandbox.lastActiveAt = Date.now();
 
   for (const file of request.files ?? []) await sandbox.links.writeFile(file.path, Buffer.from(file.content, "utf8"), inTurnOf(sandbox));
 
@@ -63,7 +73,6 @@ export async function execInSandbox(sandbox: Sandbox, request: ExecRequest, sink
     if (codeOf(last) !== 0) break;
   }
   if (last.timedOut) err.take(Buffer.from(`timeout after ${limitMs / 1_000}s\n`));
-  sandbox.lastActiveAt = Date.now();
   return {
     t: "x",
     exit_code: codeOf(last),

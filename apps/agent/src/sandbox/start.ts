@@ -77,6 +77,8 @@ export class Starter {
     };
     undo.defer(unmount);
 
+    // Before the restore: one that broke off may have left half a tree.
+    undo.defer(() => slot.group.killAll());
     const restored = await request.holder.restore({
       root: slot.root,
       uidBase: slot.uidBase,
@@ -86,7 +88,6 @@ export class Starter {
       work: join(folder, "restore"),
       limitMs: RESTORE_LIMIT_MS,
     });
-    undo.defer(() => slot.group.killAll());
     const process = { pid: restored.pid, startTime: startTimeOf(restored.pid) };
     const links = new GuestLinks(this.#hostSocket, process);
     // Side by side: none needs another. Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
@@ -122,6 +123,7 @@ export class Starter {
       startedAt: now,
       oomKillsSeen: 0,
       execCount: 0,
+      execsRunning: 0,
       lastActiveAt: now,
       ending: false,
     };
