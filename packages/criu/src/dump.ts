@@ -8,8 +8,11 @@ import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
 import { freezeOutsideVfork } from "./vfork.ts";
 
-/** Bytes that come in between two looks of criu at a TCP queue; the next dump works. */
-const RACE_WITH_NETWORK = /soccr: recv failed/;
+/**
+ * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
+ * says so once: the next dump works.
+ */
+const PASSING = /soccr: recv failed|skqueue: recvmsg fail: error: Connection reset/;
 const ATTEMPTS = 3;
 const LOG_NAME = "dump.log";
 
@@ -45,6 +48,11 @@ export interface DumpOptions {
    * tree stays frozen until both are done. Needs `cgroup`.
    */
   readonly onFrozen?: () => Promise<void>;
+  /**
+   * Called when the images are written and the names that criu has given to open files without one (`link_remap.N`,
+   * beside where they were) still stand: they must be in any copy of the file system.
+   */
+  readonly onDumped?: () => Promise<void>;
   /** Default 60,000. */
   readonly limitMs?: number;
   readonly signal?: AbortSignal;
@@ -101,7 +109,7 @@ async function attempts(options: DumpOptions, deadline: number): Promise<"full" 
       const log = error.log.join("\n");
       if (kind === "delta" && /holder of .* is gone|table of held memory/.test(log)) {
         kind = "full";
-      } else if (attempt >= ATTEMPTS || !RACE_WITH_NETWORK.test(log)) {
+      } else if (attempt >= ATTEMPTS || !PASSING.test(log)) {
         throw error;
       }
     }
@@ -125,6 +133,8 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
     ...commonFlags(program, tree),
     // A dump always takes connections along; restore decides what becomes of them.
     "--tcp-established",
+    // Nobody in the tree has a connection that waits to be accepted; the one who made it learns in the copy that it is gone.
+    "--skip-in-flight",
     ...(options.leaveRunning ? ["--leave-running"] : []),
     ...(options.cgroup === undefined ? [] : ["--freeze-cgroup", options.cgroup]),
   ];
@@ -142,6 +152,7 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
     purpose: `dump process ${options.pid}`,
     touchesTree: true,
     ownsChildren: false,
+    ...(options.onDumped === undefined ? {} : { beforeEnd: { variable: "HOLDER_DUMPED_FD", turn: options.onDumped } }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
 }

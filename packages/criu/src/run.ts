@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawn } from "node:child_process";
+import { on } from "node:events";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
+import { Duplex } from "node:stream";
 import { CriuError } from "./error.ts";
 import { type CriuProgram, programEnvironment, RUN_DIRECTORY } from "./flags.ts";
 import { meaningfulLines, readMeaningfulLines } from "./log.ts";
@@ -23,7 +25,11 @@ export interface Run {
   /** Whether the processes that criu has made go with it when it is killed. */
   readonly ownsChildren: boolean;
   readonly signal?: AbortSignal;
+  /** criu waits once for `turn`: it is told by `variable` on which of its descriptors. */
+  readonly beforeEnd?: { readonly variable: string; readonly turn: () => Promise<void> };
 }
+
+const TURN_FD = 3;
 
 export async function prepareRunDirectory(): Promise<void> {
   await mkdir(RUN_DIRECTORY, { recursive: true, mode: 0o700 });
@@ -46,14 +52,32 @@ function killIfThere(pid: number): void {
   }
 }
 
+/** Resolves when criu has closed its end; rejects with what `turn` rejected with. */
+async function takeTurn(stream: unknown, turn: () => Promise<void>): Promise<void> {
+  if (!(stream instanceof Duplex)) throw new TypeError("criu was started without a descriptor for the turn");
+  const closed = new Promise<void>((resolve) => stream.once("close", resolve).once("error", () => undefined));
+  try {
+    for await (const _ of on(stream, "data", { close: ["close"] })) {
+      await turn();
+      stream.end(".");
+      break;
+    }
+    await closed;
+  } finally {
+    // Without an answer criu gives up.
+    stream.destroy();
+  }
+}
+
 /** Runs criu to its end and answers what it wrote on stdout. Never lets it live longer than the limit. */
 export async function runCriu(run: Run): Promise<string> {
   await prepareRunDirectory();
   const started = performance.now();
   const child = spawn(run.program.path, [...run.args], {
-    env: { ...programEnvironment(run.program), ...run.env },
-    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...programEnvironment(run.program), ...run.env, ...(run.beforeEnd ? { [run.beforeEnd.variable]: String(TURN_FD) } : {}) },
+    stdio: run.beforeEnd ? ["ignore", "pipe", "pipe", "pipe"] : ["ignore", "pipe", "pipe"],
   });
+  const turn = run.beforeEnd && takeTurn(child.stdio[TURN_FD], run.beforeEnd.turn);
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
@@ -92,6 +116,7 @@ export async function runCriu(run: Run): Promise<string> {
     child.stdout.destroy();
     child.stderr.destroy();
   }
+  if (turn) await turn;
   if (code === 0) return stdout;
 
   const fromFile = run.log === undefined ? [] : await readMeaningfulLines(run.log);
