@@ -6,7 +6,7 @@ import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
 import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
-import { freezeOutsideVfork } from "./vfork.ts";
+import { freezeOutsideVfork, someoneIsStopped } from "./standstill.ts";
 
 /**
  * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
@@ -82,6 +82,10 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
 
   const pauseStarted = performance.now();
   const frozen = await freezeOutsideVfork(options.cgroup, Math.min(5000, deadline - performance.now()));
+  if (await someoneIsStopped(options.cgroup)) {
+    await frozen.thaw();
+    return dumpByPtraceAlone(options, deadline, started);
+  }
   let kind: "full" | "delta";
   let pauseMs: number;
   try {
@@ -95,6 +99,22 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   }
   const stats = await readDumpStats(options.images);
   return { kind, ms: performance.now() - started, pauseMs, ...stats };
+}
+
+/**
+ * A process that SIGSTOP has stopped cannot be seized while the freezer (of v1) holds it: ptrace waits for it for ever.
+ * Then criu stops the tree without the freezer; it stands still until the turn at the end, in which the files are copied.
+ */
+async function dumpByPtraceAlone(options: DumpOptions, deadline: number, started: number): Promise<DumpResult> {
+  const { cgroup: _, onFrozen, onDumped, ...rest } = options;
+  const pauseStarted = performance.now();
+  const copy = async (): Promise<void> => {
+    await onFrozen?.();
+    await onDumped?.();
+  };
+  const kind = await attempts({ ...rest, onDumped: copy }, deadline);
+  const pauseMs = performance.now() - pauseStarted;
+  return { kind, ms: performance.now() - started, pauseMs, ...(await readDumpStats(options.images)) };
 }
 
 async function attempts(options: DumpOptions, deadline: number): Promise<"full" | "delta"> {

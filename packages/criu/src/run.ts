@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawn } from "node:child_process";
-import { on } from "node:events";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { Duplex } from "node:stream";
@@ -52,20 +51,14 @@ function killIfThere(pid: number): void {
   }
 }
 
-/** Resolves when criu has closed its end; rejects with what `turn` rejected with. */
+/** Does `turn` when criu asks for it, and answers. Rejects with what `turn` rejected with; criu, unanswered, gives up. */
 async function takeTurn(stream: unknown, turn: () => Promise<void>): Promise<void> {
   if (!(stream instanceof Duplex)) throw new TypeError("criu was started without a descriptor for the turn");
-  const closed = new Promise<void>((resolve) => stream.once("close", resolve).once("error", () => undefined));
-  try {
-    for await (const _ of on(stream, "data", { close: ["close"] })) {
-      await turn();
-      stream.end(".");
-      break;
-    }
-    await closed;
-  } finally {
-    // Without an answer criu gives up.
-    stream.destroy();
+  // Leaving the loop destroys the stream.
+  for await (const _ of stream) {
+    await turn();
+    await new Promise<void>((resolve) => stream.end(".", () => resolve()));
+    break;
   }
 }
 
@@ -77,13 +70,17 @@ export async function runCriu(run: Run): Promise<string> {
     env: { ...programEnvironment(run.program), ...run.env, ...(run.beforeEnd ? { [run.beforeEnd.variable]: String(TURN_FD) } : {}) },
     stdio: run.beforeEnd ? ["ignore", "pipe", "pipe", "pipe"] : ["ignore", "pipe", "pipe"],
   });
+  const { stdout: out, stderr: err } = child;
+  if (!out || !err) throw new TypeError("criu was started without pipes");
   const turn = run.beforeEnd && takeTurn(child.stdio[TURN_FD], run.beforeEnd.turn);
+  // Looked at when criu has ended, not before.
+  turn?.catch(() => undefined);
   let stdout = "";
   let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  out.setEncoding("utf8").on("data", (text: string) => {
     stdout = (stdout + text).slice(-STDERR_BYTES);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  err.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-STDERR_BYTES);
   });
 
@@ -113,8 +110,8 @@ export async function runCriu(run: Run): Promise<string> {
   } finally {
     clearTimeout(timer);
     run.signal?.removeEventListener("abort", onAbort);
-    child.stdout.destroy();
-    child.stderr.destroy();
+    out.destroy();
+    err.destroy();
   }
   if (turn) await turn;
   if (code === 0) return stdout;

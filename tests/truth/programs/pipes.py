@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipes and FIFOs with data in flight, full, half-closed, in packet mode; socketpairs and unix sockets of each kind."""
+"""Pipes and FIFOs with data in flight, full, half-closed; socketpairs and unix sockets of each kind."""
 
 import array
 import fcntl
@@ -9,7 +9,7 @@ import threading
 
 from truth import HERE, checkpoint, done, equal
 
-# Data in flight; a full pipe of an unusual size; a reader whose writers are gone; packet mode.
+# Data in flight; a full pipe of an unusual size; a reader whose writers are gone.
 read, write = os.pipe()
 os.write(write, b"in flight")
 full_read, full_write = os.pipe()
@@ -24,9 +24,6 @@ except BlockingIOError:
 closed_read, closed_write = os.pipe()
 os.write(closed_write, b"last words")
 os.close(closed_write)
-packet_read, packet_write = os.pipe2(os.O_DIRECT)
-os.write(packet_write, b"one")
-os.write(packet_write, b"second")
 
 # A FIFO with both ends open, one with a blocked opener.
 os.mkfifo(HERE + "/fifo")
@@ -94,8 +91,6 @@ while got < filled:
 equal(got, filled)
 equal(os.read(closed_read, 100), b"last words")
 equal(os.read(closed_read, 100), b"")
-equal(os.read(packet_read, 100), b"one")
-equal(os.read(packet_read, 100), b"second")
 equal(os.read(fifo, 100), b"in the fifo")
 equal(opener.is_alive(), True)
 with open(HERE + "/blocked", "wb") as file:

@@ -84,8 +84,11 @@ equal(take(half_server, 10), b"last words")
 equal(half_server.recv(10), b"")
 half_server.sendall(me)
 equal(take(half_client, len(me)), me)
-equal(take(gone_server, 14), b"from the grave")
-equal(gone_server.recv(10), b"")
+if not me.startswith(b"grandchild"):
+    # With nobody at its other end the kernel resets it in the child; what was unread can still be read there, but is not
+    # taken along a second time.
+    equal(take(gone_server, 14), b"from the grave")
+    equal(gone_server.recv(10), b"")
 pairs[0][0].close()
 equal(pairs[0][1].recv(10), b"")
 # Listeners take new connections, on the same ports.
