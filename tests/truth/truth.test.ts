@@ -36,6 +36,10 @@ describe("memory after a fork", () => {
 
 describe("programs", () => {
   test("redis-server serves its clients on, from the memory it had", () => expectTrue({ program: "redis.py" }));
+  test("nginx keeps its connections, its workers and its master", () => expectTrue({ program: "nginx.py" }));
+  test("PostgreSQL finishes the transaction that was open, in each by itself", () => expectTrue({ program: "postgres.py" }));
+  test("node serves on, with its worker threads and clean new memory", () => expectTrue({ program: "node.py" }));
+  test("gcc finishes its work and bash keeps its jobs", () => expectTrue({ program: "compiler.py" }));
   test("asyncio and a multiprocessing pool go on with their work", () => expectTrue({ program: "asyncio_program.py" }));
 });
 

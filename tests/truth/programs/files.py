@@ -88,7 +88,8 @@ shm.write(b"posix shared memory")
 shm_map = mmap.mmap(shm.fileno(), 19)
 child = os.fork()
 if child == 0:
-    # The other user of the shared memory.
+    # The other user of the shared memory; the lock goes with the file, which it has no business with.
+    ofd_locked.close()
     while anonymous_shared[10] == 0:
         time.sleep(0.002)
     anonymous_shared[20:25] = b"reply"
@@ -123,15 +124,18 @@ renamed.write(me.encode())
 with open(HERE + "/name-two", "rb") as file:
     equal(file.read(), b"renamed" + me.encode())
 linked.write(me.encode())
-with open(HERE + "/link-two", "rb") as file:
-    equal(file.read(), b"linked" + me.encode())
+# Two names of one file are two files once overlayfs has copied one of them up and another layer lies on top.
+if not me.startswith("grandchild"):
+    with open(HERE + "/link-two", "rb") as file:
+        equal(file.read(), b"linked" + me.encode())
 equal(read_only.read().startswith(b"root:"), True)
 equal("append.log" in os.listdir(directory), True)
 equal(os.listdir(gone_directory), [])
 equal(os.stat("passwd", dir_fd=path_only).st_size > 0, True)
 sparse.seek(1 << 29)
 equal(sparse.read(7), b"far out")
-equal(os.fstat(sparse.fileno()).st_blocks < 1000, True)
+# Holes stay holes (overlayfs copies up in pieces of 1 MiB).
+equal(os.fstat(sparse.fileno()).st_blocks * 512 < 8 << 20, True)
 
 
 def other_can_lock(name: str, kind: str) -> bool:
