@@ -89,8 +89,9 @@ export default {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    // Ours only: most packages of others are nothing but a dist folder.
-    exclude: { path: "^(?!.*node_modules/).*/(dist|build|generated)/" },
+    // What is made from sources, and hidden folders: the graph that nx draws into dist/ takes more memory to parse than all that is ours.
+    // In our folders only: most packages of others are nothing but a dist folder.
+    exclude: { path: ["^(?!.*node_modules/).*/(dist|build|generated)/", "^(dist|build|coverage)/", "^\\.[^./][^/]*/"] },
     tsPreCompilationDeps: true,
     moduleSystems: ["es6"],
     combinedDependencies: false,

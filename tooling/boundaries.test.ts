@@ -86,6 +86,16 @@ describe("the boundaries", () => {
     expect(found).not.toContain("sdk-imports-types-only");
   });
 
+  it("do not read what is made from sources, nor hidden folders", async () => {
+    const found = await broken({
+      "apps/api/src/main.ts": empty,
+      "dist/static/graph.js": use("./gone.js"),
+      "docs/dist/site.js": use("./gone.js"),
+      ".cache/tool.js": use("./gone.js"),
+    });
+    expect(found).toEqual([]);
+  });
+
   it("report a circle", async () => {
     expect(await broken({ "packages/db/src/a.ts": use("./b.ts"), "packages/db/src/b.ts": use("./a.ts") })).toContain("no-circular");
   });

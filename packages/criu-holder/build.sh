@@ -4,7 +4,8 @@
 #
 # Writes OUTDIR/criu (static) and OUTDIR/criu.json; the log is OUTDIR/build.log.
 # Does nothing when both are there and made from the same sources of ours.
-# Writes nowhere but into OUTDIR and a temporary directory.
+# Writes nowhere but into OUTDIR and a temporary directory. The same sources give
+# the same program, byte for byte, with the same compiler and libraries.
 #
 # criu's source comes from Debian. 4.2.1 or newer, nothing older: 4.1 can't dump
 # sockets on Linux 6.18 and restores the vDSO's getrandom state as plain memory,
@@ -76,13 +77,16 @@ local_source() {
   done
 }
 
+# An index past its date will do, since the clock may be ahead or the mirror behind:
+# it is signed all the same, and a criu older than $MINIMUM is never taken.
 private_apt() { # COMMAND ARG...
   local command=$1 dir=$temp/apt
   shift
   mkdir -p "$dir/lists/partial" "$dir/archives/partial"
   "$command" -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null \
     -o Dir::State::Lists="$dir/lists" -o Dir::Cache="$dir" -o Dir::Cache::Archives="$dir/archives" \
-    -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3 "$@"
+    -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3 \
+    -o Acquire::Check-Valid-Until=false "$@"
 }
 
 # Prints the version to take: one that was tested if there is one, else the oldest that is new enough.
@@ -131,13 +135,13 @@ link_holder() { # SOURCE_DIR; uses the very command lines that criu's own build 
   for file in "$here"/src/*.c; do
     # Shell words: they are criu's own flags, with quotes in them.
     eval "$compile -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wstrict-prototypes" \
-      -iquote '"$here/src"' -c '"$file"' -o '"holder/$(basename "$file" .c).o"'
+      '"-fmacro-prefix-map=$here/src/=holder/"' -iquote '"$here/src"' -c '"$file"' -o '"holder/$(basename "$file" .c).o"'
   done
   while read -r name; do wraps+=",--wrap=$name"; done <"$here/wraps.txt"
   # built-in.o is linked already, inside it --wrap finds nothing: take its parts.
   link=${link/ criu\/built-in.o/ $(find criu -maxdepth 1 -name '*.o' ! -name built-in.o | sort | tr '\n' ' ') holder/*.o}
   link=${link/ -rdynamic/ -static}
-  eval "${link% -o criu/criu} criu/pie/pie.lib.a -lcap -Wl$wraps -o criu/criu-holder"
+  eval "${link% -o criu/criu} criu/pie/pie.lib.a -lcap -Wl$wraps -Wl,--build-id=none -o criu/criu-holder"
 
   nm criu/criu-holder >"$temp/symbols"
   while read -r name; do

@@ -16,6 +16,7 @@ import pytest
 from collimate_rl import GatewayClient, Ready, Template, TemplateHandle, connect
 from platform_under_test import TOOLS, Platform, catalog_image, image_of_one_program, platform_up
 
+
 @dataclass(frozen=True)
 class Answer:
     status: int

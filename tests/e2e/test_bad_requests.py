@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Answer, Wire
 from collimate_rl import GatewayClient, TemplateHandle
+from conftest import Answer, Wire
 
 
 def is_error(answer: Answer, status: int, code: str) -> None:

@@ -16,6 +16,7 @@ it(
     const { stdout } = await run("node_modules/.bin/nx", ["release", "--dry-run", "--skip-publish"]);
     expect(stdout).toMatch(/@collimate\/sdk .*current version as \S+ from manifest: packages\/sdk\/package\.json/);
     expect(stdout).toMatch(/collimate-rl .*current version as \S+ from manifest: packages\/sdk-python\/pyproject\.toml/);
+    expect(stdout, "a changelog names no people").not.toMatch(/Thank You/i);
     expect((await run("git", ["status", "--porcelain"])).stdout).toBe(before.stdout);
   },
   LIMIT_MS,

@@ -18,7 +18,14 @@ const configSchema = z.object({
   /** Folder for images, snapshots and writable layers; a local file system. */
   AGENT_STATE: z.string().startsWith("/"),
   /** Unix socket of the daemon surface; empty: none. */
-  AGENT_SOCKET: z.string().default(""),
+  AGENT_SOCKET: z.union([z.literal(""), z.string().startsWith("/")]).default(""),
+  /** The same surface on TCP, for trainers on this node; it has no keys. Unset or empty: none. 0: any free port. */
+  AGENT_DAEMON_PORT: z.preprocess((value) => (value === "" ? undefined : value), port.optional()),
+  AGENT_DAEMON_HOST: z.string().min(1).default("127.0.0.1"),
+  /** Execs at once on that surface; the rest waits in line. */
+  AGENT_SESSION_EXECS: z.coerce.number().int().min(1).max(4_096).default(256),
+  /** A session of that surface without an exec for this long is ended; 0: never. */
+  AGENT_SESSION_IDLE_S: z.coerce.number().min(0).max(30 * 86_400).default(1_800),
   /** Where the built programs are: criu/criu, guest/collimate-init, host/collimate-hostd. */
   COLLIMATE_TOOLS: z.string().startsWith("/").default("/var/cache/collimate"),
   /** Registries that speak plain http, separated by commas, as host:port. */

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The agent: one per node. Checks the host, starts the mechanism daemon, takes jobs, serves execs; ends all that it made when told to stop. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openQueues } from "@collimate/queue";
 import { createLogger } from "@collimate/telemetry";
+import { z } from "zod";
 import { readConfig } from "./config.ts";
+import { openDaemon } from "./daemon/daemon.ts";
 import { mountMemoryFolder, requireOwnMountNamespace } from "./memory-mount.ts";
 import { startNode } from "./node.ts";
 import { makePaths } from "./paths.ts";
+import { isLocal, isPlatforms } from "./sandbox/owner.ts";
 import { makeServer } from "./server/server.ts";
 import { TokenCheck } from "./server/token.ts";
 import { HeartbeatMaker } from "./worker/heartbeat.ts";
@@ -23,11 +27,13 @@ async function main(): Promise<void> {
   await mountMemoryFolder(paths.memory);
 
   const node = await startNode(config, paths, log);
+  const stopping = new AbortController();
   const server = makeServer({
     registry: node.engine.registry,
     tokens: new TokenCheck(config.AGENT_SECRET),
     log,
-    health: () => ({ status: stopping ? "draining" : "ok", node: config.NODE_ID, sandboxes: node.engine.registry.size }),
+    transfers: paths.transfers,
+    health: () => ({ status: stopping.signal.aborted ? "draining" : "ok", node: config.NODE_ID, sandboxes: node.engine.registry.size }),
   });
   await server.listen({ host: config.AGENT_HOST, port: config.AGENT_PORT, backlog: 4_096 });
   const address = server.server.address();
@@ -36,14 +42,19 @@ async function main(): Promise<void> {
 
   const queues = openQueues(config.REDIS_URL, { onError: (err) => log.warn({ err }, "queue trouble"), onDeadLetter: (letter) => log.error({ letter }, "job given up") });
   const report = queues.report.bind(queues);
-  node.onExit((sandboxId, reason) => report({ kind: "exited", nodeId: config.NODE_ID, sandboxId, at: Date.now(), reason }));
+  const daemon = await openDaemon(config, node, await ownVersion(), stopping.signal, log);
+  node.onExit(async (sandbox, reason, cleared) => {
+    const at = Date.now();
+    if (isLocal(sandbox)) daemon.sessions.recordGone(sandbox.id, reason);
+    await cleared;
+    if (isPlatforms(sandbox)) await report({ kind: "exited", nodeId: config.NODE_ID, sandboxId: sandbox.id, at, reason });
+  });
   const heartbeats = new HeartbeatMaker(node.engine, {
     nodeId: config.NODE_ID, url, criu: node.criuVersion, cgroup: node.cgroupVersion, reserveMib: config.AGENT_RESERVE_MIB, stateFolder: config.AGENT_STATE,
   });
   const activity = node.activity;
-  let stopping = false;
   const beat = async () => {
-    await report(await heartbeats.make(stopping));
+    await report(await heartbeats.make(stopping.signal.aborted));
     const execs = activity();
     if (execs.length > 0) await report({ kind: "activity", nodeId: config.NODE_ID, at: Date.now(), execs });
   };
@@ -54,13 +65,14 @@ async function main(): Promise<void> {
   log.info({ url, node: config.NODE_ID }, "ready");
 
   const stop = async (why: string) => {
-    if (stopping) return;
-    stopping = true;
+    if (stopping.signal.aborted) return;
+    stopping.abort();
     log.info({ why }, "stopping");
     clearInterval(timer);
     await beat().catch((err: unknown) => log.warn({ err }, "last heartbeat not sent"));
     await node.stop();
     await Promise.race([worker.close(), new Promise((resolve) => setTimeout(resolve, 10_000).unref())]);
+    await daemon.close();
     await server.close();
     await queues.close();
     log.info("stopped");
@@ -69,10 +81,15 @@ async function main(): Promise<void> {
   process.once("SIGTERM", () => void stop("SIGTERM"));
   process.once("SIGINT", () => void stop("SIGINT"));
   void node.hostdEnded.then(({ log: said }) => {
-    if (stopping) return;
+    if (stopping.signal.aborted) return;
     log.fatal({ said, path: join(paths.run, "hostd.sock") }, "the mechanism daemon ended");
     process.exit(1);
   });
+}
+
+async function ownVersion(): Promise<string> {
+  const text = await readFile(new URL("../package.json", import.meta.url), "utf8");
+  return z.object({ version: z.string() }).parse(JSON.parse(text)).version;
 }
 
 main().catch((error: unknown) => {

@@ -25,13 +25,15 @@ import { Slots } from "./slot/slots.ts";
 import { SnapshotStore } from "./snapshot/store.ts";
 import { SnapshotTaker } from "./snapshot/take.ts";
 
+/** Told at once of a sandbox that ended without having been asked to. `cleared`: nothing of it is left on the node. */
+export type ExitListener = (sandbox: Sandbox, reason: string, cleared: Promise<unknown>) => Promise<void>;
+
 export interface AgentNode {
   readonly engine: Engine;
   readonly criuVersion: string;
   readonly cgroupVersion: "v1" | "v2";
   readonly hostdEnded: Hostd["ended"];
-  /** Called for each sandbox that ends without having been asked to. */
-  onExit(listener: (sandboxId: string, reason: string) => Promise<void>): void;
+  onExit(listener: ExitListener): void;
   activity(): { sandboxId: string; count: number; lastAt: number }[];
   stop(): Promise<void>;
 }
@@ -66,14 +68,14 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
   });
   await slots.fill();
 
-  let tellExit: (sandboxId: string, reason: string) => Promise<void> = async () => {};
+  let tellExit: ExitListener = async () => {};
   registry.onAdd((sandbox) => {
     void sandbox.watch.ended.then(async (how) => {
       if (how !== "exited" || sandbox.ending) return;
       const reason = await whyItEnded(sandbox);
-      await ender.end(sandbox);
       log.warn({ sandboxId: sandbox.id, reason }, "a sandbox ended by itself");
-      if (sandbox.snapshotId) await tellExit(sandbox.id, reason);
+      const cleared = ender.end(sandbox);
+      await Promise.all([cleared, tellExit(sandbox, reason, cleared)]);
     }).catch((err: unknown) => log.error({ err, sandboxId: sandbox.id }, "its end could not be handled"));
   });
   const activity = new ActivityLog(registry);

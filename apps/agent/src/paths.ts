@@ -19,6 +19,8 @@ export interface AgentPaths {
   readonly sandboxes: string;
   /** Mount points of slots, used only while a sandbox starts. */
   readonly slots: string;
+  /** Files on their way into and out of sandboxes. */
+  readonly transfers: string;
   /** Sockets and logs of holders and of the mechanism daemon. */
   readonly run: string;
 }
@@ -33,6 +35,7 @@ export async function makePaths(state: string): Promise<AgentPaths> {
     memory: join(state, "memory"),
     sandboxes: join(state, "sandboxes"),
     slots: join(state, "slots"),
+    transfers: join(state, "transfers"),
     run: join(state, "run"),
   };
   // Nobody but root looks into the rest. A booting or restored process, which is not root on the host, must reach its mount point.

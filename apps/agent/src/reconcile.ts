@@ -17,7 +17,7 @@ export async function reconcile(cgroups: Cgroups, paths: AgentPaths, snapshots: 
     await group.remove();
   }
   if (strays.length > 0) log.warn({ groups: strays.length }, "ended what an earlier agent had left");
-  for (const folder of [paths.sandboxes, paths.slots, paths.run]) {
+  for (const folder of [paths.sandboxes, paths.slots, paths.transfers, paths.run]) {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
   }
   await snapshots.load();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** One of each: REST and tRPC are two thin skins on these. */
 import { ExecService } from "./exec/service.ts";
+import { FilesService } from "./files/service.ts";
 import { HealthService } from "./health/service.ts";
 import { ImageService } from "./image/service.ts";
 import { SandboxService } from "./sandbox/service.ts";
@@ -17,6 +18,7 @@ export interface Services {
   readonly images: ImageService;
   readonly sandboxes: SandboxService;
   readonly execs: ExecService;
+  readonly files: FilesService;
   readonly usage: UsageService;
   readonly health: HealthService;
 }
@@ -29,6 +31,7 @@ export function makeServices(platform: Platform): Services {
     images: new ImageService(platform),
     sandboxes: new SandboxService(platform),
     execs: new ExecService(platform),
+    files: new FilesService(platform),
     usage: new UsageService(platform),
     health: new HealthService(platform),
   };

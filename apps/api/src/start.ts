@@ -5,6 +5,7 @@ import { openQueues } from "@collimate/queue";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import type { ApiConfig } from "./config.ts";
 import { execRoutes } from "./exec/routes.ts";
+import { fileRoutes } from "./files/routes.ts";
 import { registerMetrics } from "./health/metrics.ts";
 import { healthRoutes } from "./health/routes.ts";
 import { VERSION } from "./health/service.ts";
@@ -46,6 +47,7 @@ export async function startApi(config: ApiConfig, log: FastifyBaseLogger): Promi
   const platform: Platform = { config, database, bus, log, stopping: stopping.signal };
   const services = makeServices(platform);
   opened.use(services.execs);
+  opened.use(services.files);
   const app = buildServer(log, { stopping: stopping.signal });
   opened.defer(() => app.close());
   const routes: string[] = [];
@@ -75,6 +77,7 @@ async function register(app: FastifyInstance, platform: Platform, services: Serv
     sandboxRoutes(v1, platform, services.sandboxes);
     sessionRoutes(v1, platform, services.sandboxes);
     execRoutes(v1, platform, services.execs);
+    fileRoutes(v1, platform, services.files);
     usageRoutes(v1, services.usage);
   });
 }

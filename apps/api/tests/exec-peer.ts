@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The far end of the agent's exec surface (contracts/agent-stream.ts), for tests of the api alone: a real HTTP server that
+ * The far end of the agent's exec and file surface (contracts/agent-stream.ts), for tests of the api alone: a real HTTP server that
  * checks the token and runs commands as plain processes of this machine. No isolation, so only for what tests send.
  */
 import {
@@ -20,6 +20,7 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
+import { serveFile } from "./file-peer.ts";
 
 export interface ExecPeer extends AsyncDisposable {
   readonly url: string;
@@ -27,6 +28,8 @@ export interface ExecPeer extends AsyncDisposable {
   readonly sandboxes: Set<string>;
   /** What a test wants to happen instead of running the request. */
   script: ((request: ExecRequest, response: ServerResponse) => Promise<void> | void) | undefined;
+  /** The same for a file. */
+  fileScript: typeof serveFile | undefined;
   readonly connections: () => number;
 }
 
@@ -49,16 +52,19 @@ export const EXIT: AgentExit = {
 /** `has`: which sandboxes live here, if someone else keeps count of them. */
 export async function startExecPeer(secret: string, has?: (sandboxId: string) => boolean): Promise<ExecPeer> {
   let connections = 0;
-  const peer: Pick<ExecPeer, "script" | "sandboxes"> = { script: undefined, sandboxes: new Set() };
+  const peer: Pick<ExecPeer, "script" | "fileScript" | "sandboxes"> = { script: undefined, fileScript: undefined, sandboxes: new Set() };
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => refuse(response, error));
   });
   server.on("connection", () => connections++);
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const sandboxId = /^\/internal\/sandboxes\/([\w-]+)\/exec$/.exec(request.url ?? "")?.[1] ?? "";
-    await checkToken(secret, request.headers.authorization ?? "", sandboxId);
-    if (!(has ?? ((id) => peer.sandboxes.has(id)))(sandboxId)) throw new CollimateError("not_found", `no sandbox ${sandboxId} here`);
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://node");
+    const [, sandboxId = "", op = ""] = /^\/internal\/sandboxes\/([\w-]+)\/(exec|files)$/.exec(pathname) ?? [];
+    await checkToken(secret, request.headers.authorization ?? "", sandboxId, op);
+    const lives = (has ?? ((id) => peer.sandboxes.has(id)))(sandboxId);
+    if (!lives) throw new CollimateError(op === "files" ? "session_gone" : "not_found", `no sandbox ${sandboxId} here`);
+    if (op === "files") return (peer.fileScript ?? serveFile)(request, response, searchParams);
     const body = execRequestSchema.parse(JSON.parse(await text(request)));
     response.writeHead(200, { "content-type": AGENT_STREAM_TYPE });
     response.flushHeaders();
@@ -82,7 +88,7 @@ export async function startExecPeer(secret: string, has?: (sandboxId: string) =>
   });
 }
 
-async function checkToken(secret: string, header: string, sandboxId: string): Promise<void> {
+async function checkToken(secret: string, header: string, sandboxId: string, op: string): Promise<void> {
   const verified = await jwtVerify(header.replace(/^Bearer /, ""), new TextEncoder().encode(secret), {
     algorithms: ["HS256"],
     requiredClaims: ["exp"],
@@ -90,7 +96,7 @@ async function checkToken(secret: string, header: string, sandboxId: string): Pr
     throw new CollimateError("unauthorized", "bad token", { cause });
   });
   const claims = execTokenSchema.parse(verified.payload);
-  if (claims.sub !== sandboxId || claims.op !== "exec" || !claims.tenant.startsWith("ten_"))
+  if (claims.sub !== sandboxId || claims.op !== op || !claims.tenant.startsWith("ten_"))
     throw new CollimateError("unauthorized", "a token for something else");
 }
 

@@ -40,9 +40,8 @@ with client.session(handle, label="parent") as session:
     seen["row"] = {k: client.get_sandbox(session.id)[k] for k in ("session_id", "template_id", "state")}
 seen["after_session"] = len(client.list_sandboxes())
 
-with client.env("swe-rollout", width=8) as env:
-    with env.sandbox(label="by name") as session:
-        seen["env"] = session.exec(command="echo env").stdout
+with client.env("swe-rollout", width=8) as env, env.sandbox(label="by name") as session:
+    seen["env"] = session.exec(command="echo env").stdout
 
 with Sandbox(handle.id, client=client) as sandbox:
     seen["sandbox"] = sandbox.exec("print('positional')").stdout

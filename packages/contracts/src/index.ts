@@ -2,6 +2,7 @@
 export * from "./agent-stream.ts";
 export * from "./errors.ts";
 export * from "./exec.ts";
+export * from "./files.ts";
 export * from "./identity.ts";
 export * from "./jobs.ts";
 export * from "./sandbox.ts";

@@ -66,6 +66,8 @@ export const nodeReportSchema = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("heartbeat"), nodeId: idSchema, at: z.number(), bootId: z.string(), startId: z.string(), url: z.string(), draining: z.boolean(),
     room: nodeRoomSchema, facts: nodeFactsSchema, snapshots: z.array(snapshotOnNodeSchema), sandboxes: z.array(idSchema),
+    /** Made on the node's own surface: the platform has no row of them and must leave them alone. What they take is in `room`. */
+    localSandboxes: z.array(idSchema).optional(),
   }),
   z.object({ kind: z.literal("activity"), nodeId: idSchema, at: z.number(), execs: z.array(z.object({ sandboxId: idSchema, count: z.int(), lastAt: z.number() })) }),
 ]);

@@ -195,7 +195,10 @@ int ops_init(void);
 size_t ops_in_flight(void);
 /* Finds a free place for a request; NULL when there are too many. */
 struct op_state *op_reserve(int *slot);
-void op_begin(int slot, pid_t pid, const struct request *rq);
+/* `conn`, or -1, is closed when the fork `pid` is reaped. */
+void op_begin(int slot, pid_t pid, const struct request *rq, int conn);
+/* In a fork: forgets the requests of the parent. */
+void ops_leave(void);
 /* Reaps all children that have ended; when a request's fork has ended badly, kills what it leaves. */
 void ops_reap(void);
 /* Kills forks that are over their time. Returns when the next one will be. */

@@ -23,6 +23,7 @@
 static struct op {
 	pid_t pid; /* 0: free */
 	enum verb verb;
+	int conn; /* ours too until the fork is reaped, so that its end says: all is over; or -1 */
 	double kill_at;
 } ops[OPS_MAX];
 static struct op_state *states; /* one per op, shared with its fork */
@@ -72,9 +73,27 @@ struct op_state *op_reserve(int *slot)
 	return &states[*slot];
 }
 
-void op_begin(int slot, pid_t pid, const struct request *rq)
+void op_begin(int slot, pid_t pid, const struct request *rq, int conn)
 {
-	ops[slot] = (struct op){ .pid = pid, .verb = rq->verb, .kill_at = now_ms() + rq->deadline_ms + GRACE_MS };
+	ops[slot] = (struct op){
+		.pid = pid, .verb = rq->verb, .conn = conn, .kill_at = now_ms() + rq->deadline_ms + GRACE_MS
+	};
+}
+
+static void op_end(int slot)
+{
+	if (ops[slot].conn >= 0)
+		close(ops[slot].conn);
+	ops[slot].pid = 0;
+}
+
+void ops_leave(void)
+{
+	int i;
+
+	for (i = 0; i < OPS_MAX; i++)
+		if (ops[i].pid)
+			op_end(i);
 }
 
 /*
@@ -105,9 +124,10 @@ void ops_reap(void)
 		if (slot >= 0) {
 			if (info.si_code != CLD_EXITED || info.si_status)
 				kill_rest(slot);
-			ops[slot].pid = 0;
 		}
 		waitpid(info.si_pid, NULL, 0);
+		if (slot >= 0)
+			op_end(slot);
 	}
 }
 
@@ -122,7 +142,7 @@ double ops_enforce(double now)
 		if (!op->pid)
 			continue;
 		if (op->verb == VERB_DERIVE && states[i].settled) {
-			op->pid = 0; /* a holder in its own right */
+			op_end(i); /* a holder in its own right */
 			continue;
 		}
 		if (op->kill_at < now) {

@@ -171,7 +171,6 @@ void restore_op(int conn, const struct request *rq, struct op_state *state, doub
 	if (client_keeps(conn, accepted + rq->deadline_ms)) {
 		state->settled = 1;
 		reply_kept(conn);
-		/* Our end closes the connection: then nothing of ours is left in the tree's cgroups. */
 		_exit(0);
 	}
 	pr_err("The client has not taken the answer: killing the tree\n");

@@ -5,6 +5,7 @@
  * sharing.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -116,6 +117,7 @@ static void leave_server(struct server *s, const struct conn *mine)
 
 	close(s->listen_fd);
 	close(s->signal_fd);
+	ops_leave();
 	for (i = 0; i < s->nr_conns; i++)
 		if (s->conns[i] != mine)
 			close(s->conns[i]->fd);
@@ -143,7 +145,7 @@ static int start_op(struct server *s, struct conn *c, const struct request *rq)
 		return -1;
 	}
 	if (pid) {
-		op_begin(slot, pid, rq);
+		op_begin(slot, pid, rq, rq->verb == VERB_RESTORE ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : -1);
 		return -1;
 	}
 	leave_server(s, c);

@@ -92,7 +92,7 @@ export async function exchange<Reply>(request: Exchange<Reply>): Promise<Reply> 
     socket.write(text);
     return await converse(socket, request);
   } catch (error) {
-    throw stopped ?? asCriuError(error, request.purpose);
+    throw stopped ?? asThrown(error, request.purpose);
   } finally {
     clearTimeout(timer);
     request.signal?.removeEventListener("abort", onAbort);
@@ -101,42 +101,68 @@ export async function exchange<Reply>(request: Exchange<Reply>): Promise<Reply> 
 }
 
 async function converse<Reply>(socket: Socket, request: Exchange<Reply>): Promise<Reply> {
-  let answer: { readonly value: Reply } | undefined;
+  let answer: { readonly value: Reply } | { readonly error: CriuError } | undefined;
   let settled = !request.keep;
-  for await (const line of lines(socket)) {
-    const message = parseLine(line);
-    const turn = namespaceReady.safeParse(message);
-    if (answer === undefined && turn.success) {
-      await request.onNamespace?.(turn.data.ns);
-      socket.write("go\n");
-    } else if (answer === undefined) {
-      answer = { value: parseAnswer(message, request) };
-      if (request.keep) socket.write("keep\n");
-    } else if (!settled && kept.safeParse(message).success) {
-      settled = true;
-    } else {
-      throw new CriuError("protocol", "the holder has said more than its answer");
+  let turn: Promise<void> | undefined;
+  try {
+    for await (const line of lines(socket)) {
+      const message = parseLine(line);
+      const namespace = namespaceReady.safeParse(message);
+      if (answer === undefined && turn === undefined && namespace.success) {
+        // Not awaited here: the holder may have something to say meanwhile, that the deadline has passed.
+        turn = takeTurn(socket, request, namespace.data.ns, () => answer === undefined);
+        turn.catch(() => socket.destroy());
+      } else if (answer === undefined) {
+        answer = parseAnswer(message, request);
+        if (request.keep && "value" in answer) socket.write("keep\n");
+      } else if (!settled && kept.safeParse(message).success) {
+        settled = true;
+      } else {
+        throw new CriuError("protocol", "the holder has said more than its answer");
+      }
     }
+  } finally {
+    // What the caller's own part has thrown goes first: the rest follows from it.
+    await turn;
   }
-  // The end of the connection is the end of the process that has served us: it is out of the new tree's cgroups.
+  // Only now, when the process that has served us is gone, is nothing of it left in the new tree's cgroups.
+  if (answer !== undefined && "error" in answer) throw answer.error;
   if (answer !== undefined && settled) return answer.value;
   throw new CriuError("holder-gone", `the holder broke off: could not ${request.purpose}`);
 }
 
-function parseAnswer<Reply>(message: unknown, request: Exchange<Reply>): Reply {
+/** An error of the caller's, on its way out untouched. */
+class CallerError extends Error {}
+
+async function takeTurn<Reply>(
+  socket: Socket,
+  request: Exchange<Reply>,
+  namespace: number,
+  isAwaited: () => boolean,
+): Promise<void> {
+  try {
+    await request.onNamespace?.(namespace);
+  } catch (cause) {
+    throw new CallerError("onNamespace", { cause });
+  }
+  if (isAwaited() && socket.writable) socket.write("go\n");
+}
+
+function parseAnswer<Reply>(message: unknown, request: Exchange<Reply>): { value: Reply } | { error: CriuError } {
   const no = failed.safeParse(message);
   if (no.success) {
     const code = no.data.error === "the deadline has passed" ? "timeout" : "failed";
     const log = meaningfulLines(no.data.log);
-    throw new CriuError(code, `could not ${request.purpose}: ${no.data.error}`, { log });
+    return { error: new CriuError(code, `could not ${request.purpose}: ${no.data.error}`, { log }) };
   }
   const yes = request.reply.safeParse(message);
-  if (yes.success) return yes.data;
+  if (yes.success) return { value: yes.data };
   throw new CriuError("protocol", "the holder's answer has another form", { cause: yes.error });
 }
 
-/** What the socket throws is a `CriuError`; what the caller's own onNamespace throws stays as it is. */
-function asCriuError(error: unknown, purpose: string): unknown {
+/** What the socket throws becomes a `CriuError`; what the caller's own part has thrown stays as it is. */
+function asThrown(error: unknown, purpose: string): unknown {
+  if (error instanceof CallerError) return error.cause;
   if (error instanceof CriuError || !(error instanceof Error && "syscall" in error)) return error;
   return new CriuError("holder-gone", `no connection to the holder: could not ${purpose}`, { cause: error });
 }

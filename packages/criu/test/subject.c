@@ -29,6 +29,8 @@
 #define BIG (32 * MIB)
 
 static unsigned char *big;   /* BIG bytes, huge-page sized blocks, all written */
+static unsigned char marks[BIG / PAGE]; /* for each page of it the byte at MARK_AT, if that was written later */
+#define MARK_AT 7
 static unsigned char *odd;   /* the same with an odd start and only every third page written */
 static unsigned char *grown; /* from realloc */
 static size_t grown_len;
@@ -65,6 +67,19 @@ static size_t wrong(const unsigned char *p, size_t len, unsigned seed, size_t fr
 
 	for (i = from; i < len; i++)
 		n += p[i] != stamp(i, seed);
+	return n;
+}
+
+/* As wrong() for [from, to) of `big`, where "scatter" has left its marks. */
+static size_t wrong_big(size_t from, size_t to)
+{
+	size_t i, n = 0;
+
+	for (i = from; i < to; i++) {
+		unsigned char mark = i % PAGE == MARK_AT ? marks[i / PAGE] : 0;
+
+		n += big[i] != (mark ? mark : stamp(i, 1));
+	}
 	return n;
 }
 
@@ -241,7 +256,7 @@ static void start(void)
 /* All that a restore must have kept. */
 static int check_all(char *out, size_t room)
 {
-	size_t bad = wrong(big, BIG, 1, 0) + wrong(below_stack, 2 * STACK_AREA, 4, 0), i;
+	size_t bad = wrong_big(0, BIG) + wrong(below_stack, 2 * STACK_AREA, 4, 0), i;
 
 	for (i = odd_dropped ? 21 * MIB : 0; i < BIG; i += 3 * PAGE)
 		bad += wrong(odd + i, PAGE, i, 0) + nonzero(odd + i + PAGE, PAGE);
@@ -263,8 +278,8 @@ static int give_back(char *out, size_t room)
 	old += nonzero(big + 2 * MIB, 2 * MIB);
 	failed += madvise(big + 8 * MIB + 5 * PAGE, 7 * PAGE, MADV_DONTNEED) != 0;
 	old += nonzero(big + 8 * MIB + 5 * PAGE, 7 * PAGE);
-	harmed += wrong(big, 8 * MIB + 5 * PAGE, 1, 4 * MIB);
-	harmed += wrong(big, 12 * MIB, 1, 8 * MIB + 12 * PAGE);
+	harmed += wrong_big(4 * MIB, 8 * MIB + 5 * PAGE);
+	harmed += wrong_big(8 * MIB + 12 * PAGE, 12 * MIB);
 	failed += madvise(big + 12 * MIB, MIB, MADV_FREE) != 0;
 	failed += madvise(big + 12 * MIB, MIB, MADV_DONTNEED) != 0;
 	old += nonzero(big + 12 * MIB, MIB);
@@ -278,7 +293,7 @@ static int give_back(char *out, size_t room)
 	}
 	wait(&status);
 	failed += status != 0;
-	harmed += wrong(big, 17 * MIB, 1, 16 * MIB);
+	harmed += wrong_big(16 * MIB, 17 * MIB);
 	return snprintf(out, room, "old %zu harmed %zu failed %zu", old, harmed, failed);
 }
 
@@ -352,16 +367,17 @@ static int keys(char *out, size_t room)
 
 static unsigned long touched;
 
-/* `n` pages spread over `big`, each round others; all of it goes back to the same pattern next time by "check". */
+/* Writes to `n` pages spread over the upper half of `big` (the lower is what "give back" gives back). */
 static int scatter(char *out, size_t room, unsigned n, unsigned round)
 {
+	const size_t half = BIG / 2 / PAGE;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		unsigned char *p = big + (i * 37 + round * 11) % (BIG / PAGE) * PAGE;
+		size_t page = half + 1024 + (i * 37 + round * 11) % (half - 1024);
 
-		p[7] ^= 0xff;
-		p[7] ^= 0xff;
+		marks[page] = round;
+		big[page * PAGE + MARK_AT] = round;
 		touched++;
 	}
 	return snprintf(out, room, "touched %lu", touched);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Launched, LaunchSpec } from "./process/launch.ts";
 import { launch } from "./process/launch.ts";
+import { listensOn } from "./process/listening.ts";
 import { tailOf } from "./process/log.ts";
 import { removeRecord, writeRecord } from "./process/record.ts";
 import { stopProcess } from "./process/stop.ts";
@@ -42,6 +43,7 @@ export interface ServicePlan {
   port: number;
   spec: Omit<LaunchSpec, "name" | "log" | "lifetime">;
   stopSteps: readonly StopStep[];
+  /** Whether what listens on the port serves. That it is this process is checked besides. */
   probe: () => Promise<void>;
 }
 
@@ -54,7 +56,10 @@ export async function startService(plan: ServicePlan, options: StartOptions): Pr
     if (options.record !== undefined) await writeRecord(options.record, recordOf(launched));
     await untilReady({
       name: plan.name,
-      probe: plan.probe,
+      probe: async () => {
+        await plan.probe();
+        if (!(await listensOn(launched.pid, plan.port))) throw new Error(`port ${plan.port} is served by another process`);
+      },
       exited: launched.exited,
       deadlineMs: options.deadlineMs ?? 30_000,
       tail: () => tailOf(log),

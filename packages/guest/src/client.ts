@@ -29,11 +29,12 @@ export interface GuestInfo {
   kernels: string[];
 }
 
-export interface GuestFile {
+/** A file that is open for reading. Dispose it: its connection stays open until then. */
+export interface GuestFile extends AsyncDisposable {
   /** As the file system says it when it was opened; files of /proc say 0. */
   size: number;
   mode: number;
-  /** The bytes. Must be read to the end or returned, or the connection stays open. */
+  /** The bytes, once. */
   content: AsyncGenerator<Buffer>;
 }
 
@@ -96,7 +97,12 @@ export class GuestClient {
     const connection = await GuestConnection.open(this.#dial, getFields(path), REPLY_MS);
     try {
       const head = await connection.reply(REPLY_MS);
-      return { size: head.u64(Tag.fileSize), mode: head.u32(Tag.fileMode), content: readFile(connection) };
+      return {
+        size: head.u64(Tag.fileSize),
+        mode: head.u32(Tag.fileMode),
+        content: readFile(connection),
+        [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+      };
     } catch (error) {
       await connection[Symbol.asyncDispose]();
       throw error;
@@ -139,11 +145,17 @@ export class GuestClient {
   }
 }
 
+/** Pieces that fit into a frame. */
+async function* framesOf(content: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
+    for (let at = 0; at < chunk.length; at += FRAME_PAYLOAD_MAX) yield chunk.subarray(at, at + FRAME_PAYLOAD_MAX);
+  }
+}
+
 async function* readFile(connection: GuestConnection): AsyncGenerator<Buffer> {
-  await using held = connection;
   for (;;) {
-    const frame = await held.next(TRANSFER_MS);
-    if (!frame) throw held.ended("in the middle of a file");
+    const frame = await connection.next(TRANSFER_MS);
+    if (!frame) throw connection.ended("in the middle of a file");
     if (frame.type === Frame.dataEnd) return;
     if (frame.type !== Frame.data) throw protocolError(`frame ${frame.type} in a file`);
     yield frame.payload;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { TestSandbox } from "../testing/sandbox.ts";
+import { TestSandbox, until } from "../testing/sandbox.ts";
 
 let sandbox: TestSandbox;
 let folder: string;
@@ -16,7 +16,8 @@ afterAll(async () => {
 
 const read = async (path: string): Promise<Buffer> => {
   const chunks: Buffer[] = [];
-  for await (const chunk of (await sandbox.guest.get(path)).content) chunks.push(chunk);
+  await using file = await sandbox.guest.get(path);
+  for await (const chunk of file.content) chunks.push(chunk);
   return Buffer.concat(chunks);
 };
 
@@ -26,7 +27,8 @@ test("a file arrives and comes back byte for byte, with its mode and its parents
   expect(await sandbox.guest.put(path, bytes, 0o750)).toBe(bytes.length);
   expect(await sandbox.sh(`stat -c '%a %s' '${path}'; ls -A '${folder}/a b/ü'`)).toBe(`750 ${bytes.length}\nfile\n`);
   expect((await read(path)).equals(bytes)).toBe(true);
-  expect((await sandbox.guest.get(path)).mode).toBe(0o750);
+  await using file = await sandbox.guest.get(path);
+  expect([file.size, file.mode]).toEqual([bytes.length, 0o750]);
 });
 
 test("an empty file and a streamed one", async () => {
@@ -59,6 +61,38 @@ test("what cannot be done is said in words and leaves nothing behind", async () 
   }
   await expect(sandbox.guest.put(`${folder}/dir/half`, broken())).rejects.toThrow("source failed");
   await sandbox.sh(`for i in 1 2 3 4 5 6 7 8 9; do test -z "$(ls -A ${folder}/dir)" && exit 0; sleep 0.1; done; exit 1`);
+});
+
+test("a large file that is refused is refused in words, not by a broken connection", async () => {
+  await sandbox.sh(`mkdir -p ${folder}/taken`);
+  const large = Buffer.alloc(64 * 1024 * 1024);
+  await expect(sandbox.guest.put(`${folder}/taken`, large)).rejects.toMatchObject({ code: "file_error", message: expect.stringContaining("directory") });
+  await expect(sandbox.guest.put("/proc/nothing/x", large)).rejects.toMatchObject({ code: expect.stringMatching(/^(not_found|file_error)$/) });
+});
+
+test("a transfer that a checkpoint cannot wait for says so in words and leaves nothing", async () => {
+  await sandbox.sh(`mkdir -p ${folder}/slow`);
+  const begun = Promise.withResolvers<void>();
+  const never = Promise.withResolvers<void>();
+  async function* endless(): AsyncGenerator<Buffer> {
+    yield Buffer.alloc(1024);
+    begun.resolve();
+    await never.promise;
+    for (;;) yield Buffer.alloc(1024 * 1024);
+  }
+  const put = expect(sandbox.guest.put(`${folder}/slow/file`, endless())).rejects.toMatchObject({ code: "interrupted" });
+  await begun.promise;
+  const quiesced = sandbox.guest.quiesce(200);
+  never.resolve();
+  expect(await quiesced).toBe(0);
+  await put;
+  expect(await sandbox.sh(`ls -A ${folder}/slow`)).toBe("");
+});
+
+test("a file that was opened and not read lets go of its connection", async () => {
+  const before = (await sandbox.guest.ping()).handlers;
+  await (await sandbox.guest.get("/etc/passwd"))[Symbol.asyncDispose]();
+  await until(async () => (await sandbox.guest.ping()).handlers <= before);
 });
 
 test("files of /proc, which claim to be empty, can be read", async () => {

@@ -2,6 +2,9 @@
 """Grading with real programs in real processes: what is right scores, what cheats does not."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -17,7 +20,7 @@ from collimate_rl import (
 )
 from collimate_rl.rewards.guest_values import pack, same, unpack
 from collimate_rl.rewards.verdict import MARK, Signer
-from peer import Reply
+from peer import Reply, ended
 
 DOUBLE = [{"input": 1, "expected": 2}, {"input": [21], "expected": 42}, {"input": 0, "expected": 0}]
 RIGHT = "def solve(x):\n    return 2 * x\n"
@@ -118,6 +121,22 @@ def test_a_background_process_of_a_candidate_does_not_outlive_its_grade(score, s
     assert score(daemon, UnitTestReward([{"input": 1, "expected": 2}])).reward == 1.0
     gone = session.exec(command=f"kill -0 {noted.read_text()}")
     assert not gone.ok
+
+
+def test_a_candidate_dies_with_its_grader(tmp_path):
+    candidate, noted = tmp_path / "candidate.py", tmp_path / "pid"
+    os.mkfifo(noted)
+    candidate.write_text(
+        "import os\n"
+        "def solve(x):\n"
+        f"    with open({str(noted)!r}, 'w') as note: note.write(str(os.getpid()))\n"
+        "    while True: pass\n"
+    )
+    judge = subprocess.Popen([sys.executable, "-c", UnitTestReward(DOUBLE).build(str(candidate))])
+    candidate_process = os.pidfd_open(int(noted.read_text()))
+    judge.kill()
+    judge.wait()
+    assert ended(candidate_process)
 
 
 def test_the_interpreter_keeps_its_own_variables(score, session):

@@ -24,6 +24,7 @@ BY_HAND = {"concurrency.py"}
 HEADER = "# Generated from ../_async/{name} by tools/generate_sync.py; edit that file instead.\n"
 
 NAMES = {
+    "AsyncIterator": "Iterator",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "aclose": "close",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { CollimateError, NotFoundError, TeardownError } from "./errors.ts";
 import { type Json, number, record, records, text } from "./json.ts";
+import { type DownloadOptions, downloadFile, uploadFile, type UploadOptions } from "./session/files.ts";
 import { type ForkGroup, type ForkOptions, forkGroup } from "./session/fork-group.ts";
 import { mapAll } from "./session/map-all.ts";
 import { readSandbox, type SandboxInfo } from "./session/sandbox.ts";
@@ -156,6 +157,16 @@ export class Client implements AsyncDisposable {
   exec(id: string, body: ExecRequest, signal: AbortSignal | undefined): Promise<unknown> {
     const timeoutMs = (body.timeout_seconds ?? EXEC_TIMEOUT_S) * 1_000 + EXEC_MARGIN_MS;
     return this.#http.send({ method: "POST", path: at("sandboxes", id, "exec"), body, repeat: "careful", timeoutMs, signal });
+  }
+
+  /** @internal */
+  upload(id: string, path: string, data: Uint8Array | string, options: UploadOptions): Promise<void> {
+    return uploadFile(this.#http, at("sandboxes", id, "files"), path, data, options);
+  }
+
+  /** @internal */
+  download(id: string, path: string, options: DownloadOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return downloadFile(this.#http, at("sandboxes", id, "files"), path, options);
   }
 
   /** @internal */

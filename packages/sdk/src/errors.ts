@@ -17,6 +17,7 @@
  *     │   └── DeadlineError         no answer in time
  *     ├── BakeFailedError           a template will not become ready
  *     ├── ForkFailedError           a fork gave another number of children than asked; none was kept
+ *     ├── FileError                 a file in the sandbox that is not there, is no file, or is too large
  *     ├── SessionClosedError        the session was closed
  *     ├── SeedNotAppliedError       `requireSeed` and the server did not verify the seed
  *     ├── TeardownError             some sandboxes could not be deleted
@@ -46,6 +47,8 @@ export interface ApiErrorFacts {
   readonly docUrl: string;
   /** For operators: the last lines of a log. May hold output of the sandbox: show it as text only. */
   readonly detail: string;
+  /** The file in the sandbox that is at fault; empty if none is. */
+  readonly path: string;
 }
 
 export class ApiError extends CollimateError implements ApiErrorFacts {
@@ -58,6 +61,7 @@ export class ApiError extends CollimateError implements ApiErrorFacts {
   readonly requestId: string;
   readonly docUrl: string;
   readonly detail: string;
+  readonly path: string;
   constructor(message: string, facts: ApiErrorFacts) {
     super(message);
     this.status = facts.status;
@@ -68,6 +72,7 @@ export class ApiError extends CollimateError implements ApiErrorFacts {
     this.requestId = facts.requestId;
     this.docUrl = facts.docUrl;
     this.detail = facts.detail;
+    this.path = facts.path;
   }
 }
 
@@ -124,6 +129,15 @@ export class BakeFailedError extends CollimateError {
 
 export class ForkFailedError extends CollimateError {
   override name = "ForkFailedError";
+}
+export class FileError extends CollimateError {
+  override name = "FileError";
+  readonly path: string;
+  /** `cause` is the server's answer, if it was the server that said so. */
+  constructor(message: string, options: { cause?: unknown; path?: string } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.path = options.path ?? "";
+  }
 }
 export class SessionClosedError extends CollimateError {
   override name = "SessionClosedError";

@@ -13,6 +13,7 @@ export {
   ConfigurationError,
   ConflictError,
   DeadlineError,
+  FileError,
   ForkFailedError,
   NotFoundError,
   PermissionDeniedError,
@@ -25,6 +26,7 @@ export {
   TransportError,
 } from "./errors.ts";
 export type { ExecOptions, ExecResult } from "./session/exec.ts";
+export type { DownloadOptions, FileOptions, UploadOptions } from "./session/files.ts";
 export { ForkGroup, type ForkOptions } from "./session/fork-group.ts";
 export type { MapOptions } from "./session/map-all.ts";
 export type { SandboxInfo } from "./session/sandbox.ts";

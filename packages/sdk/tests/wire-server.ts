@@ -14,15 +14,22 @@ import {
   execReplySchema,
   execRequestSchema,
   expectSchema,
+  FILE_HASH_HEADER,
+  FILE_TYPE,
+  type FileReply,
+  fileReplySchema,
   forkReplySchema,
   forkSandboxSchema,
+  getFileSchema,
   newId,
+  putFileSchema,
   type SandboxRow,
   sandboxRowSchema,
   type TemplateStatus,
   templateStatusSchema,
   usageReplySchema,
 } from "@collimate/contracts";
+import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
@@ -43,6 +50,8 @@ export type Fault = (request: Seen, response: ServerResponse) => boolean | Promi
 export class WireServer implements AsyncDisposable {
   readonly templates: Map<string, TemplateStatus> = new Map();
   readonly sandboxes: Map<string, SandboxRow> = new Map();
+  /** By sandbox and path. */
+  readonly files: Map<string, Buffer> = new Map();
   /** Requests as they came, each try by itself. */
   readonly seen: Seen[] = [];
   /** Runs of an exec, by sandbox: tells a repeated run from a repeated request. */
@@ -120,17 +129,19 @@ export class WireServer implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const text = Buffer.concat(chunks).toString("utf8");
+    const bytes = Buffer.concat(chunks);
+    const text = request.method === "PUT" ? "" : bytes.toString("utf8");
     const seen: Seen = {
       method: request.method ?? "",
       path: request.url ?? "",
       headers: request.headers,
-      body: text === "" ? undefined : JSON.parse(text),
+      body: request.method === "PUT" ? bytes : text === "" ? undefined : JSON.parse(text),
     };
     this.seen.push(seen);
     for (const fault of this.#faults) if (await fault(seen, response)) return;
     const { status, body } = await this.answer(seen);
-    send(response, status, body);
+    if (Buffer.isBuffer(body)) response.writeHead(status, { "content-type": FILE_TYPE, "content-length": body.length, [FILE_HASH_HEADER]: sha256(body) }).end(body);
+    else send(response, status, body);
   }
 
   /** The ordinary answer; the same Idempotency-Key has the same one. */
@@ -146,7 +157,8 @@ export class WireServer implements AsyncDisposable {
             ? new CollimateError("bad_request", z.prettifyError(error))
             : undefined;
       if (!told) throw error;
-      return { status: told.status, body: errorBody(told, newId("request")) };
+      const path = new URL(seen.path, this.url).searchParams.get("path");
+      return { status: told.status, body: { ...errorBody(told, newId("request")), ...(path && told.message.includes(path) ? { path } : {}) } };
     });
     if (typeof key === "string" && answer.status < 400) this.#answers.set(key, answer);
     return answer;
@@ -187,6 +199,10 @@ export class WireServer implements AsyncDisposable {
         return ok(await this.#exec(id, seen.body));
       case "POST sandboxes/:id/fork":
         return ok(this.#fork(id, seen.body));
+      case "PUT sandboxes/:id/files":
+        return ok(this.#putFile(id, seen));
+      case "GET sandboxes/:id/files":
+        return ok(this.#getFile(id, seen));
       case "POST sandboxes/:id/suspend":
         this.sandboxes.set(id, { ...this.#sandbox(id), state: "suspended" });
         return ok({ id, state: "suspended" });
@@ -286,6 +302,23 @@ export class WireServer implements AsyncDisposable {
     });
   }
 
+  #putFile(id: string, seen: Seen): FileReply {
+    this.#sandbox(id);
+    const { path } = putFileSchema.parse(Object.fromEntries(new URL(seen.path, this.url).searchParams));
+    const bytes = z.instanceof(Buffer).parse(seen.body);
+    expectHash(seen.headers[FILE_HASH_HEADER], bytes);
+    this.files.set(`${id}:${path}`, bytes);
+    return fileReplySchema.parse({ path, size: bytes.length, sha256: sha256(bytes) });
+  }
+
+  #getFile(id: string, seen: Seen): Buffer {
+    this.#sandbox(id);
+    const { path } = getFileSchema.parse(Object.fromEntries(new URL(seen.path, this.url).searchParams));
+    const found = this.files.get(`${id}:${path}`);
+    if (!found) throw new CollimateError("not_found", `cannot read ${path}`);
+    return found;
+  }
+
   #usage(query: URLSearchParams): z.infer<typeof usageReplySchema> {
     const totals = { sandboxes: this.sandboxes.size, live_seconds: 10, vcpu_seconds: 10.5, memory_gib_seconds: 40, cost_micros: 7 };
     return usageReplySchema.parse({
@@ -294,6 +327,14 @@ export class WireServer implements AsyncDisposable {
       totals,
     });
   }
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function expectHash(claimed: unknown, bytes: Buffer): void {
+  if (claimed !== sha256(bytes)) throw new CollimateError("bad_request", "other bytes than were announced");
 }
 
 function ok(body: unknown): { status: number; body: unknown } {

@@ -4,3 +4,4 @@ export { SimulatedAgent, type SimulatedAgentOptions, SimulatedFailure } from "./
 export { flushRedis } from "./flush-redis.ts";
 export { startStack, type Stack } from "@collimate/embedded";
 export type { Provided } from "./provided.ts";
+export { ourClient, PUBLISHED_VERSION, publishedClient, type PythonClient } from "./python-clients.ts";

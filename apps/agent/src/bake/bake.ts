@@ -97,8 +97,8 @@ export class Baker {
     const unmount = () => host.umount(slot.root);
     undo.defer(async () => void (await unmount()));
     const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };
-    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], env, addrs: [INNER_ADDRESS] });
     undo.defer(() => slot.group.killAll());
+    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], env, addrs: [INNER_ADDRESS] });
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
     const links = new GuestLinks(hostd.socket, process);
@@ -107,7 +107,7 @@ export class Baker {
       id, tenantId: job.tenantId, templateId: job.templateId, slot, process, watch,
       snapshotId: "", layers: [], imageDigest: rootfs.digest, guestLayer: this.#parts.guestLayer, folder,
       workdir: imageWorkdir(rootfs.config), user: imageUser(rootfs.config), ports: job.ready.ports ?? [],
-      resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, lastActiveAt: now, ending: false,
+      resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, execsRunning: 0, lastActiveAt: now, ending: false,
     };
     await links.untilUp();
     await unmount();

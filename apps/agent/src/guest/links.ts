@@ -7,8 +7,9 @@ import { request as httpRequest } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
-import { type ExecRequest, GuestClient, GuestError, LISTEN_NAME } from "@collimate/guest";
-import { dial, type ProcessRef } from "@collimate/host";
+import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
+import { dial, HostError, type ProcessRef } from "@collimate/host";
+import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
 
@@ -48,16 +49,20 @@ const QUIESCE_WAIT_MS = 2_000;
 const QUIESCE_TRIES = 5;
 /** Past any cap of ours: the caps are counted by stream where the output goes. */
 const OUTPUT_UNLIMITED = Number.MAX_SAFE_INTEGER;
+/** How a transfer ends that a checkpoint does not wait for: told by init, or before it could tell. */
+const CUT_OFF: ReadonlySet<string> = new Set(["interrupted", "disconnected"]);
 const UP_LIMIT_MS = 10_000;
 const UP_POLL_MS = 5;
 const HTTP_LIMIT_MS = 5_000;
+/** How a connection fails whose other end dies. */
+const BROKEN: ReadonlySet<GuestError["code"]> = new Set(["disconnected", "protocol", "no_answer"]);
 
 export class GuestLinks {
   readonly #hostd: string;
   readonly #process: ProcessRef;
   readonly #client: GuestClient;
   readonly #closed = new AbortController();
-  #gate: Promise<void> = Promise.resolve();
+  readonly #gate = new CheckpointGate();
 
   constructor(hostdSocket: string, process: ProcessRef) {
     this.#hostd = hostdSocket;
@@ -73,7 +78,7 @@ export class GuestLinks {
         await this.#client.ping();
         return;
       } catch (error) {
-        if (performance.now() > until) throw this.#explain(error);
+        if (performance.now() > until) throw await this.#explain(error);
         await delay(UP_POLL_MS, undefined, { signal: this.#closed.signal });
       }
     }
@@ -92,22 +97,38 @@ export class GuestLinks {
         onStderr: (chunk) => handlers.onStderr(chunk),
         maxOutputBytes: OUTPUT_UNLIMITED,
         signal,
-        reconnect: () => this.#gate,
+        reconnect: () => this.#gate.opened(),
       });
       return { exitCode: result.exitCode, signal: result.signal, timedOut: result.timedOut, killedFromOutside: result.killedFromOutside, seedAck: result.seedAck };
     } catch (error) {
       // What runs inside may kill the process that serves it: an end like any other.
       if (error instanceof GuestError && error.code === "process_killed" && !this.#closed.signal.aborted) return KILLED;
-      throw this.#explain(error);
+      throw await this.#explain(error);
     }
   }
 
-  async writeFile(path: string, content: Buffer): Promise<void> {
-    try {
-      await this.#client.put(path, content);
-    } catch (error) {
-      throw this.#explain(error);
-    }
+  async writeFile(path: string, content: Buffer, inTurn: InTurn): Promise<void> {
+    await this.#transfer(() => this.#client.put(path, content), inTurn).catch(async (error: unknown) => {
+      throw await this.#explain(error);
+    });
+  }
+
+  /** Writes a file as a whole. `bytes` gives them from the first one on, as often as asked. */
+  async putFile(path: string, mode: number | undefined, bytes: () => AsyncIterable<Uint8Array>, inTurn: InTurn): Promise<void> {
+    await this.#transfer(() => this.#client.put(path, bytes(), mode), inTurn).catch(async (error: unknown) => {
+      throw await this.#explainFile(error);
+    });
+  }
+
+  /** Opens a regular file for `read`, which is called again from the start when a checkpoint comes between. */
+  async getFile<T>(path: string, read: (file: GuestFile) => Promise<T>, inTurn: InTurn): Promise<T> {
+    const transfer = async () => {
+      await using file = await this.#client.get(path);
+      return await read(file);
+    };
+    return this.#transfer(transfer, inTurn).catch(async (error: unknown) => {
+      throw await this.#explainFile(error);
+    });
   }
 
   /**
@@ -139,21 +160,22 @@ export class GuestLinks {
 
   /** Runs `work` (a checkpoint) while nothing from outside is connected. */
   async whileDetached<T>(work: () => Promise<T>): Promise<T> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const before = this.#gate;
     const quiet = new GuestClient(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
-    await before;
-    this.#gate = promise;
     try {
-      let open = 1;
-      for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
-      if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
-      return await work();
+      return await this.#gate.shutWhile(async () => {
+        let open = 1;
+        for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
+        if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
+        return await work();
+      });
     } catch (error) {
-      throw this.#explain(error);
-    } finally {
-      resolve();
+      throw await this.#explain(error);
     }
+  }
+
+  /** Aborted when the sandbox is going away. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
   }
 
   /** Ends every stream: the sandbox is going away. */
@@ -161,15 +183,37 @@ export class GuestLinks {
     this.#closed.abort(new CollimateError("session_gone", "the sandbox has ended"));
   }
 
-  async #dial(): Promise<Duplex> {
-    await this.#gate;
-    this.#closed.signal.throwIfAborted();
-    return dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+  async #hasEnded(): Promise<boolean> {
+    const probe = this.#gate.pass(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
+    return probe.then((socket) => (socket.destroy(), false), isGone);
+  }
+
+  #dial(): Promise<Duplex> {
+    return this.#gate.pass(() => {
+      this.#closed.signal.throwIfAborted();
+      return dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+    });
+  }
+
+  /** A file transfer. One that a checkpoint ended has left no trace of itself inside. */
+  #transfer<T>(transfer: () => Promise<T>, inTurn: InTurn): Promise<T> {
+    const wasCutOff = (error: unknown) => error instanceof GuestError && CUT_OFF.has(error.code) && !this.#closed.signal.aborted;
+    return this.#gate.undisturbed(transfer, wasCutOff, inTurn);
+  }
+
+  /** That the named file is not there is the answer here. */
+  async #explainFile(error: unknown): Promise<unknown> {
+    const missing = error instanceof GuestError && error.code === "not_found" && !this.#closed.signal.aborted;
+    return missing ? new CollimateError("not_found", error.message, { cause: error }) : this.#explain(error);
   }
 
   /** What a sandbox does to itself is told as such. */
-  #explain(error: unknown): unknown {
+  async #explain(error: unknown): Promise<unknown> {
     if (this.#closed.signal.aborted) return this.#closed.signal.reason;
+    // Its init may have ended, which is noticed here, in the middle of a frame or not, before the watch tells it.
+    if (isGone(error) || (error instanceof GuestError && BROKEN.has(error.code) && (await this.#hasEnded()))) {
+      return new CollimateError("session_gone", "the sandbox has ended", { cause: error });
+    }
     if (!(error instanceof GuestError)) return error;
     switch (error.code) {
       case "bad_request":
@@ -182,6 +226,9 @@ export class GuestLinks {
     }
   }
 }
+
+/** The mechanism daemon knows processes by their start time: this is no other with the same number. */
+const isGone = (error: unknown): boolean => error instanceof HostError && error.code === "gone";
 
 function toGuest(request: RunRequest): ExecRequest {
   const settings = {

@@ -8,6 +8,8 @@ import { type ImageConfig, imageConfigSchema, type PullOptions, pullImage } from
 import { parseReference } from "./reference.ts";
 
 const UNPACK_LIMIT_MS = 20 * 60_000;
+/** The program that filled it may be on its way out, just now. */
+const SWEEP = { recursive: true, force: true, maxRetries: 5, retryDelay: 100 };
 
 export interface Rootfs {
   readonly digest: string;
@@ -47,9 +49,9 @@ export class RootfsStore {
   /** Removes what an interrupted unpacking left. */
   async sweep(): Promise<void> {
     for (const name of await readdir(this.#folder)) {
-      if (name.startsWith("unpack-")) await rm(join(this.#folder, name), { recursive: true, force: true });
+      if (name.startsWith("unpack-")) await rm(join(this.#folder, name), SWEEP);
     }
-    for (const name of await readdir(this.#pull.layouts)) await rm(join(this.#pull.layouts, name), { recursive: true, force: true });
+    for (const name of await readdir(this.#pull.layouts)) await rm(join(this.#pull.layouts, name), SWEEP);
   }
 
   async #fetch(image: string): Promise<Rootfs> {

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { type AgentExit, EXEC_OUTPUT_MAX, EXEC_TIMEOUT_DEFAULT_S, type ExecRequest } from "@collimate/contracts";
 import type { RunEnd, RunHow } from "../guest/links.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { inTurnOf } from "./turns.ts";
 
 export interface OutputSink {
   stdout(chunk: Buffer): void;
@@ -32,15 +33,25 @@ class Capped {
 }
 
 export async function execInSandbox(sandbox: Sandbox, request: ExecRequest, sink: OutputSink, signal: AbortSignal): Promise<AgentExit> {
+  sandbox.execCount += 1;
+  sandbox.execsRunning += 1;
+  sandbox.lastActiveAt = Date.now();
+  try {
+    return await perform(sandbox, request, sink, signal);
+  } finally {
+    sandbox.execsRunning -= 1;
+    sandbox.lastActiveAt = Date.now();
+  }
+}
+
+async function perform(sandbox: Sandbox, request: ExecRequest, sink: OutputSink, signal: AbortSignal): Promise<AgentExit> {
   const begun = performance.now();
   const limitMs = (request.timeout_seconds || EXEC_TIMEOUT_DEFAULT_S) * 1_000;
   const seed = request.seed?.toLowerCase();
   const out = new Capped((chunk) => sink.stdout(chunk));
   const err = new Capped((chunk) => sink.stderr(chunk));
-  sandbox.execCount += 1;
-  sandbox.lastActiveAt = Date.now();
 
-  for (const file of request.files ?? []) await sandbox.links.writeFile(file.path, Buffer.from(file.content, "utf8"));
+  for (const file of request.files ?? []) await sandbox.links.writeFile(file.path, Buffer.from(file.content, "utf8"), inTurnOf(sandbox));
 
   const parts: NonNullable<AgentExit["parts"]> = [];
   let last: RunEnd = { exitCode: 0, signal: 0, timedOut: false, killedFromOutside: false, seedAck: "off" };
@@ -62,7 +73,6 @@ export async function execInSandbox(sandbox: Sandbox, request: ExecRequest, sink
     if (codeOf(last) !== 0) break;
   }
   if (last.timedOut) err.take(Buffer.from(`timeout after ${limitMs / 1_000}s\n`));
-  sandbox.lastActiveAt = Date.now();
   return {
     t: "x",
     exit_code: codeOf(last),

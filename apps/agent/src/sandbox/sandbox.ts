@@ -35,6 +35,7 @@ export interface Sandbox {
   /** Kills for memory that were told to somebody already. */
   oomKillsSeen: number;
   execCount: number;
+  execsRunning: number;
   lastActiveAt: number;
   /** Set once its end has begun: nothing new may start. */
   ending: boolean;

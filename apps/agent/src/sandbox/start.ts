@@ -83,6 +83,8 @@ export class Starter {
     };
     undo.defer(unmount);
 
+    // Before the restore: one that broke off may have left half a tree.
+    undo.defer(() => slot.group.killAll());
     const restored = await request.holder.restore({
       root: slot.root,
       uidBase: slot.uidBase,
@@ -92,7 +94,6 @@ export class Starter {
       work: join(folder, "restore"),
       limitMs: RESTORE_LIMIT_MS,
     });
-    undo.defer(() => slot.group.killAll());
     // Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
     await unmount();
     const process = { pid: restored.pid, startTime: await startTimeOf(restored.pid) };
@@ -124,6 +125,7 @@ export class Starter {
       startedAt: now,
       oomKillsSeen: 0,
       execCount: 0,
+      execsRunning: 0,
       lastActiveAt: now,
       ending: false,
     };

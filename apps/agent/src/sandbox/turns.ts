@@ -13,3 +13,6 @@ export class ExclusiveTurns {
     return this.#limit(work);
   }
 }
+
+/** For a transfer that a checkpoint has cut off: forks and suspends come after it. */
+export const inTurnOf = (sandbox: { readonly turns: ExclusiveTurns }) => <T>(transfer: () => Promise<T>): Promise<T> => sandbox.turns.take("file transfer", transfer);

@@ -31,6 +31,8 @@ export function registerInternalExec(server: FastifyInstance, registry: SandboxR
     const keepAlive = setInterval(() => {
       if (Date.now() - lastLine >= AGENT_KEEPALIVE_MS) send({ t: "k" });
     }, AGENT_KEEPALIVE_MS / 2);
+    // The headers leave with the first line: the api learns at once that the command was taken.
+    send({ t: "k" });
     void execInSandbox(sandbox, body, { stdout: chunked("o"), stderr: chunked("e") }, gone.signal)
       .then(send, (error: unknown) => {
         request.log.warn({ err: error, sandboxId: sandbox.id }, "exec failed");

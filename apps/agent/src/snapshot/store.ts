@@ -35,20 +35,19 @@ export class SnapshotStore {
 
   /** Finds the snapshots that outlived the last agent; removes debris and what only its sandboxes needed. */
   async load(): Promise<void> {
-    const found: Manifest[] = [];
-    for (const name of await readdir(this.#paths.snapshots)) {
-      const folder = join(this.#paths.snapshots, name);
-      const text = await readFile(join(folder, "manifest.json"), "utf8").catch(() => undefined);
-      const parsed = text === undefined ? undefined : manifestSchema.safeParse(JSON.parse(text));
-      if (parsed?.success && parsed.data.kind !== "fork") found.push(parsed.data);
-    }
-    const wanted = new Set(found.flatMap((m) => [m.id, ...m.layers]));
-    for (const name of await readdir(this.#paths.snapshots)) {
+    const names = await readdir(this.#paths.snapshots);
+    const read = await Promise.all(names.map((name) => readManifest(join(this.#paths.snapshots, name))));
+    const found = new Map(read.flatMap((manifest) => (manifest ? [[manifest.id, manifest]] : [])));
+    const lasting = [...found.values()].filter((manifest) => manifest.kind !== "fork");
+    const wanted = new Set(lasting.flatMap((manifest) => manifest.layers));
+    for (const name of names) {
       if (!wanted.has(name)) await rm(join(this.#paths.snapshots, name), { recursive: true, force: true });
     }
     for (const name of await readdir(this.#paths.memory)) await rm(join(this.#paths.memory, name), { recursive: true, force: true });
-    for (const manifest of found) this.#enter(manifest);
-    for (const manifest of found) this.#needLayers(manifest);
+    const kept = [...found.values()].filter((manifest) => wanted.has(manifest.id));
+    // Of a fork only the layer is left, and only for those on top of it: nobody wants it by its name.
+    for (const manifest of kept) this.#enter(manifest, manifest.kind === "fork" ? 0 : 1);
+    for (const manifest of kept) this.#needLayers(manifest);
   }
 
   /** Folders for a snapshot that is about to be taken. */
@@ -113,10 +112,10 @@ export class SnapshotStore {
     for (const layer of entry.snapshot.manifest.layers.slice(1)) await this.release(layer);
   }
 
-  #enter(manifest: Manifest): Snapshot {
+  #enter(manifest: Manifest, needs = 1): Snapshot {
     const folder = join(this.#paths.snapshots, manifest.id);
     const snapshot: Snapshot = { manifest, folder, images: manifest.kind === "fork" ? join(this.#paths.memory, manifest.id) : join(folder, "images") };
-    this.#entries.set(manifest.id, { snapshot, needs: 1 });
+    this.#entries.set(manifest.id, { snapshot, needs });
     return snapshot;
   }
 
@@ -125,5 +124,16 @@ export class SnapshotStore {
       const below = this.#entries.get(layer);
       if (below) below.needs += 1;
     }
+  }
+}
+
+/** Undefined for a folder without a manifest that can be read: a snapshot that never was finished. */
+async function readManifest(folder: string): Promise<Manifest | undefined> {
+  const text = await readFile(join(folder, "manifest.json"), "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return manifestSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
   }
 }

@@ -65,6 +65,8 @@ export class SnapshotTaker {
           await copyGivenNames(place.images, upper, place.upper);
         },
         limitMs: DUMP_LIMIT_MS,
+        // Whoever deletes the sandbox need not wait until criu gives up on processes that are dying under its hands.
+        signal: sandbox.links.closed,
         ...(request.base ? { delta: { parentImages: request.base.images } } : {}),
       });
       const snapshot = await this.#store.commit({

@@ -5,6 +5,8 @@ import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, release } from "node:os";
 import type { Heartbeat } from "@collimate/contracts";
 import type { Engine } from "../engine.ts";
+import { readMemory } from "../room.ts";
+import { isLocal, isPlatforms } from "../sandbox/owner.ts";
 
 const MIB = 2 ** 20;
 
@@ -31,6 +33,7 @@ export class HeartbeatMaker {
   async make(draining: boolean): Promise<Heartbeat> {
     this.#bootId ||= (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
     const memory = await readMemory();
+    const live = this.#engine.registry.all();
     const disk = await statfs(this.#facts.stateFolder);
     return {
       kind: "heartbeat",
@@ -50,15 +53,10 @@ export class HeartbeatMaker {
       },
       facts: { kernel: release(), criu: this.#facts.criu, arch: arch(), cgroup: this.#facts.cgroup, cpuFeaturesHash: await cpuFeaturesHash() },
       snapshots: this.#engine.templatesHere(),
-      sandboxes: this.#engine.registry.all().filter((sandbox) => sandbox.snapshotId !== "").map((sandbox) => sandbox.id),
+      sandboxes: live.filter(isPlatforms).map((sandbox) => sandbox.id),
+      localSandboxes: live.filter(isLocal).map((sandbox) => sandbox.id),
     };
   }
-}
-
-async function readMemory(): Promise<{ total: number; available: number }> {
-  const text = await readFile("/proc/meminfo", "utf8");
-  const kib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0);
-  return { total: kib("MemTotal") * 1024, available: kib("MemAvailable") * 1024 };
 }
 
 /** Restores go only to processors with the same features: a program may have chosen its code by them. */

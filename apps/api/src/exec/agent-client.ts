@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Exec on a node: one POST, one stream back, over connections that stay open (contracts/agent-stream.ts). */
-import { AGENT_SILENCE_MAX_MS, agentRefusalSchema, CollimateError } from "@collimate/contracts";
+import { AGENT_SILENCE_MAX_MS, CollimateError } from "@collimate/contracts";
 import type { AgentExit, ExecRequest } from "@collimate/contracts";
-import { Agent, errors } from "undici";
+import { Agent } from "undici";
 import type { Dispatcher } from "undici";
+import { isNotConnected, reason, refusal } from "./agent-answer.ts";
 import { AgentTokens } from "./agent-token.ts";
 import { readLines } from "./lines.ts";
 
@@ -12,7 +13,6 @@ const CONNECTIONS = 4_096;
 const CONNECT_MS = 5_000;
 /** Below the node's own, so that a connection is never used just as the node closes it. */
 const IDLE_MS = 30_000;
-const REFUSAL_MAX = 64 * 1024;
 
 export interface ExecTarget {
   readonly nodeId: string;
@@ -45,7 +45,7 @@ export class AgentClient {
   /** `upstream_error` when the node cannot be reached or its stream breaks; the message says whether something may have been run. */
   async exec(target: ExecTarget, body: ExecRequest, sink: ExecSink, signal: AbortSignal): Promise<AgentExit> {
     const response = await this.#post(target, body, signal);
-    if (response.statusCode !== 200) throw await refusal(target, response);
+    if (response.statusCode !== 200) throw await refusal(target.nodeId, response);
     try {
       return await readExit(response.body, sink);
     } catch (error) {
@@ -103,35 +103,4 @@ async function readExit(stream: AsyncIterable<Buffer>, sink: ExecSink): Promise<
   }
   if (!exit) throw new Error("the stream ended without a result");
   return exit;
-}
-
-async function refusal(target: ExecTarget, response: Dispatcher.ResponseData): Promise<CollimateError> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response.body) {
-    if (!Buffer.isBuffer(chunk) || (length += chunk.length) > REFUSAL_MAX) break;
-    chunks.push(chunk);
-  }
-  const parsed = agentRefusalSchema.safeParse(tryJson(Buffer.concat(chunks).toString("utf8")));
-  if (parsed.success && parsed.data.failure.code !== "unauthorized") return CollimateError.fromFailure(parsed.data.failure);
-  return new CollimateError("upstream_error", `node ${target.nodeId} refused with HTTP ${response.statusCode}; nothing was run`);
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isNotConnected(error: unknown): boolean {
-  if (error instanceof errors.ConnectTimeoutError) return true;
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" && ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"].includes(code);
-}
-
-function reason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.name === "TimeoutError" ? "the time limit passed without an answer" : error.message;
 }

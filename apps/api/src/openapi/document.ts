@@ -9,10 +9,14 @@ import {
   execReplySchema,
   execRequestSchema,
   expectSchema,
+  FILE_TYPE,
+  fileReplySchema,
   forkReplySchema,
   forkSandboxSchema,
+  getFileSchema,
   idSchema,
   oneShotSchema,
+  putFileSchema,
   sandboxRowSchema,
   sessionInfoSchema,
   templateStatusSchema,
@@ -23,13 +27,16 @@ import type { ErrorRow } from "@collimate/contracts";
 import { z } from "zod";
 import { connectUrlSchema } from "../sandbox/connect-url.ts";
 
+/** In place of a schema: any bytes. */
+const BYTES = "bytes";
+
 export interface DocumentedRoute {
-  readonly method: "get" | "post" | "delete";
+  readonly method: "get" | "post" | "put" | "delete";
   readonly path: string;
   readonly summary: string;
-  readonly body?: z.ZodType;
+  readonly body?: z.ZodType | typeof BYTES;
   readonly query?: Readonly<Record<string, z.ZodType>>;
-  readonly reply: z.ZodType;
+  readonly reply: z.ZodType | typeof BYTES;
   readonly status?: number;
   /** Whether an Idempotency-Key is heeded. */
   readonly keyed?: boolean;
@@ -171,6 +178,17 @@ export const ROUTES: readonly DocumentedRoute[] = [
     body: z.intersection(execRequestSchema, oneShotSchema),
     reply: execReplySchema,
   },
+  ...["sandboxes", "sessions"].flatMap((noun): DocumentedRoute[] => [
+    {
+      method: "put",
+      path: `/v1/${noun}/{id}/files`,
+      summary: "Write a file of any size as a whole; parents are made",
+      query: putFileSchema.shape,
+      body: BYTES,
+      reply: fileReplySchema,
+    },
+    { method: "get", path: `/v1/${noun}/{id}/files`, summary: "Read a file of any size", query: getFileSchema.shape, reply: BYTES },
+  ]),
   {
     method: "get",
     path: "/v1/usage",
@@ -187,6 +205,10 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output"): object {
 
 const content = (schema: object) => ({ "application/json": { schema } });
 
+function contentOf(schema: z.ZodType | typeof BYTES, io: "input" | "output"): object {
+  return schema === BYTES ? { [FILE_TYPE]: {} } : content(jsonSchema(schema, io));
+}
+
 function parameters(route: DocumentedRoute): object[] {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
@@ -197,7 +219,7 @@ function parameters(route: DocumentedRoute): object[] {
   const inQuery = Object.entries(route.query ?? {}).map(([name, schema]) => ({
     name,
     in: "query",
-    required: false,
+    required: !schema.safeParse(undefined).success,
     schema: jsonSchema(schema, "input"),
   }));
   const key = route.keyed
@@ -222,9 +244,9 @@ function describe(route: DocumentedRoute): object {
       .replace(/[^a-z0-9]+/gi, "_")
       .replace(/_$/, "")}`,
     parameters: parameters(route),
-    ...(route.body ? { requestBody: { required: route.body !== nothing, content: content(jsonSchema(route.body, "input")) } } : {}),
+    ...(route.body ? { requestBody: { required: route.body !== nothing, content: contentOf(route.body, "input") } } : {}),
     responses: {
-      [route.status ?? 200]: { description: "Done", content: content(jsonSchema(route.reply, "output")) },
+      [route.status ?? 200]: { description: "Done", content: contentOf(route.reply, "output") },
       default: { $ref: "#/components/responses/Error" },
     },
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The HTTP server without its routes: limits, request ids, error shape, what happens while it stops. */
-import { BODY_MAX, CollimateError, errorBody, idSchema, newId } from "@collimate/contracts";
+import { BODY_MAX, CollimateError, errorBody, FILE_TOTAL_MAX_MS, idSchema, newId } from "@collimate/contracts";
 import Fastify, { LogController } from "fastify";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { STATUS_CODES } from "node:http";
@@ -8,10 +8,11 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { registerBodies } from "./body.ts";
 import { registerErrors, sendError } from "./errors.ts";
+import { limitReceiving } from "./receive-limit.ts";
 
 /** A trainer's connections idle between steps for minutes, and its client does not resend a POST: outlive that (wire contract, section 1). */
 const KEEP_ALIVE_MS = 2 * 3_600_000;
-/** For a whole request to arrive. Large bodies over slow links take a while; nobody gets to hold a half-sent one for ever. */
+/** For a whole request to arrive, a file excepted. Large bodies over slow links take a while; nobody gets to hold a half-sent one for ever. */
 const RECEIVE_MS = 300_000;
 const HEADERS_MS = 30_000;
 
@@ -56,7 +57,7 @@ export function buildServer(log: FastifyBaseLogger, state: ServerState): Fastify
     requestIdHeader: false,
     bodyLimit: BODY_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    requestTimeout: RECEIVE_MS,
+    requestTimeout: FILE_TOTAL_MAX_MS,
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true },
     http: { headersTimeout: HEADERS_MS, maxHeaderSize: 64 * 1024 },
     return503OnClosing: false,
@@ -67,6 +68,7 @@ export function buildServer(log: FastifyBaseLogger, state: ServerState): Fastify
   });
   registerBodies(app);
   registerErrors(app);
+  limitReceiving(app, RECEIVE_MS);
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id);
   });

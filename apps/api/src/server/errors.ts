@@ -2,6 +2,7 @@
 /** Every error that leaves the server has the catalogue's shape, the framework's own ones too. */
 import { CollimateError, errorBody, ERRORS } from "@collimate/contracts";
 import type { ErrorCode } from "@collimate/contracts";
+import { FileFault } from "../files/file-fault.ts";
 import { CallerGone } from "./caller-gone.ts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
@@ -61,7 +62,8 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const surface = surfaceOf(request.url);
   const body = errorBody(told, request.id, surface);
   if (surface === "daemon" && told instanceof TemplateNotFound) body.error_code = "no_template";
-  return reply.code(told.status).type("application/json; charset=utf-8").send(body);
+  const ofFile = told instanceof FileFault ? { path: told.path, error_code: told.code } : {};
+  return reply.code(told.status).type("application/json; charset=utf-8").send({ ...body, ...ofFile });
 }
 
 export function registerErrors(app: FastifyInstance): void {

@@ -71,6 +71,7 @@ describe("every route", () => {
     ["GET", "/v1/sandboxes/x"],
     ["DELETE", "/v1/sandboxes/x"],
     ["POST", "/v1/sandboxes/x/exec"],
+    ["GET", "/v1/sandboxes/x/files?path=/a"],
     ["POST", "/v1/sandboxes/x/fork"],
     ["POST", "/v1/sandboxes/x/suspend"],
     ["POST", "/v1/sandboxes/x/resume"],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { SERVICE_ENV, startService } from "@collimate/embedded";
+import { SERVICE_ENV, startService, withFreePort } from "@collimate/embedded";
 import type { Service, StopStep } from "@collimate/embedded";
 import { Complaint } from "../complaint.ts";
 import { repositoryRoot } from "../repository.ts";
@@ -29,17 +29,16 @@ export const api: Part = {
   probe: healthy,
   async start(context) {
     const { host, port: wanted } = context.options;
-    const port =
-      wanted === undefined ? await choosePort([context.endpoints["api"]?.port, DEFAULT_API_PORT], host) : await insistOnPort(wanted, host);
     const env = {
       DATABASE_URL: urlOf(context, "postgres"),
       REDIS_URL: urlOf(context, "redis"),
       AGENT_SECRET: context.secrets.agentSecret,
       ADMIN_TOKEN: context.secrets.adminToken,
       API_HOST: host,
-      API_PORT: String(port),
     };
-    return startApp(context, "api", port, env, { host });
+    const start = (port: number): Promise<Service> => startApp(context, "api", port, { ...env, API_PORT: String(port) }, { host });
+    if (wanted !== undefined) return start(await insistOnPort(wanted, host));
+    return withFreePort(undefined, () => choosePort([context.endpoints["api"]?.port, DEFAULT_API_PORT], host), start);
   },
 };
 
@@ -48,12 +47,12 @@ export const scheduler: Part = {
   stopSteps: STOP,
   probe: healthy,
   async start(context) {
-    const port = await choosePort([context.endpoints["scheduler"]?.port]);
-    return startApp(context, "scheduler", port, {
-      DATABASE_URL: urlOf(context, "postgres"),
-      REDIS_URL: urlOf(context, "redis"),
-      SCHEDULER_PORT: String(port),
-    });
+    const env = { DATABASE_URL: urlOf(context, "postgres"), REDIS_URL: urlOf(context, "redis") };
+    return withFreePort(
+      undefined,
+      () => choosePort([context.endpoints["scheduler"]?.port]),
+      (port) => startApp(context, "scheduler", port, { ...env, SCHEDULER_PORT: String(port) }),
+    );
   },
 };
 
@@ -62,25 +61,23 @@ export const agent: Part = {
   stopSteps: AGENT_STOP,
   probe: healthy,
   async start(context) {
-    const port = await choosePort([context.endpoints["agent"]?.port]);
     const registry = new URL(urlOf(context, "registry"));
-    return startApp(
-      context,
-      "agent",
-      port,
-      {
-        REDIS_URL: urlOf(context, "redis"),
-        AGENT_SECRET: context.secrets.agentSecret,
-        AGENT_HOST: "127.0.0.1",
-        AGENT_PORT: String(port),
-        AGENT_STATE: context.paths.agent,
-        AGENT_SOCKET: join(context.paths.run, "agent.sock"),
-        NODE_ID: context.secrets.nodeId,
-        // Our own registry speaks plain HTTP on the loopback.
-        REGISTRY_INSECURE_HOSTS: registry.host,
-      },
-      // Its mounts are its own: nothing that it mounts is seen, or left, on the host. unshare(1) becomes the program.
-      { wrapper: ["/usr/bin/unshare", "--mount", "--propagation", "private", "--"] },
+    const env = {
+      REDIS_URL: urlOf(context, "redis"),
+      AGENT_SECRET: context.secrets.agentSecret,
+      AGENT_HOST: "127.0.0.1",
+      AGENT_STATE: context.paths.agent,
+      AGENT_SOCKET: join(context.paths.run, "agent.sock"),
+      NODE_ID: context.secrets.nodeId,
+      // Our own registry speaks plain HTTP on the loopback.
+      REGISTRY_INSECURE_HOSTS: registry.host,
+    };
+    // Its mounts are its own: nothing that it mounts is seen, or left, on the host. unshare(1) becomes the program.
+    const wrapper = ["/usr/bin/unshare", "--mount", "--propagation", "private", "--"];
+    return withFreePort(
+      undefined,
+      () => choosePort([context.endpoints["agent"]?.port]),
+      (port) => startApp(context, "agent", port, { ...env, AGENT_PORT: String(port) }, { wrapper }),
     );
   },
 };

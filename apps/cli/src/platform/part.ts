@@ -29,6 +29,6 @@ export interface Part {
   start(context: StartContext): Promise<Service>;
   /** How it is ended, by a process that is not its parent. */
   stopSteps: readonly StopStep[];
-  /** Rejects with the reason while the running part does not serve. */
+  /** Rejects with the reason while nothing serves there. `servedBy` asks whether it is this part's process that does. */
   probe(endpoint: { url: string; port: number }): Promise<void>;
 }

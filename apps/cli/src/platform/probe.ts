@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { once } from "node:events";
 import { connect } from "node:net";
+import { listensOn } from "@collimate/embedded";
+import type { ProcessIdentity } from "@collimate/embedded";
+import type { Part } from "./part.ts";
 
 /** Resolves when the URL answers 200; rejects with what happened instead. */
 export async function serves(url: string, timeoutMs = 2_000): Promise<void> {
@@ -17,4 +20,13 @@ export async function accepts(port: number, timeoutMs = 2_000): Promise<void> {
   } finally {
     socket.destroy();
   }
+}
+
+/** Whether a part serves, and it is this process that does: on a port that was given up another program may answer by now. */
+export async function servedBy(identity: ProcessIdentity, part: Part, endpoint: { url: string; port: number }): Promise<boolean> {
+  const answers = await part.probe(endpoint).then(
+    () => true,
+    () => false,
+  );
+  return answers && (await listensOn(identity.pid, endpoint.port));
 }

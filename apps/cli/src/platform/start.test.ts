@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { POLITE_STOP, readRecord, startService } from "@collimate/embedded";
 import { expect, test } from "vitest";
 import { temporaryState } from "../../test/temporary-state.ts";
+import { readEndpoints, writeEndpoint } from "../state/endpoints.ts";
 import { recordPath } from "../state/paths.ts";
 import type { StatePaths } from "../state/paths.ts";
 import type { Part } from "./part.ts";
@@ -94,6 +97,26 @@ test("a part that died, or lives but does not answer, is started anew on its old
     expect(await readFile(state.paths.endpoints, "utf8")).toBe(endpoints);
   } finally {
     await stopParts(parts, state.paths);
+  }
+});
+
+test("a part that lives, but on whose port another program answers, is started anew on another", async () => {
+  await using state = await temporaryState();
+  const one = part("one");
+  const other = createServer((_, reply) => reply.end("ok"));
+  try {
+    await startParts([one], state.paths, OPTIONS);
+    const { url, port } = (await readEndpoints(state.paths))["one"] ?? { url: "", port: 0 };
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const taken = typeof address === "object" && address !== null ? address.port : 0;
+    await writeEndpoint(state.paths, "one", { url: url.replace(`:${port}`, `:${taken}`), port: taken });
+    expect(await startParts([one], state.paths, OPTIONS)).toEqual(["one"]);
+    expect((await readEndpoints(state.paths))["one"]?.port).not.toBe(taken);
+  } finally {
+    other.close();
+    await stopParts([one], state.paths);
   }
 });
 

@@ -7,6 +7,7 @@ import type { StatePaths } from "../state/paths.ts";
 import { ensureSecrets } from "../state/secrets.ts";
 import { step } from "../terminal/progress.ts";
 import type { Part, StartContext, UpOptions } from "./part.ts";
+import { servedBy } from "./probe.ts";
 
 /** Called after a part is up and before the next one starts. */
 export type AfterStart = (part: Part, context: StartContext) => Promise<void>;
@@ -65,14 +66,7 @@ async function runs(part: Part, { paths, endpoints }: StartContext): Promise<boo
   const identity = await readRecord(recordPath(paths, part.name));
   if (identity === undefined) return false;
   const endpoint = endpoints[part.name];
-  if (
-    endpoint !== undefined &&
-    (await part.probe(endpoint).then(
-      () => true,
-      () => false,
-    ))
-  )
-    return true;
+  if (endpoint !== undefined && (await servedBy(identity, part, endpoint))) return true;
   await stopProcess(identity, part.stopSteps);
   return false;
 }

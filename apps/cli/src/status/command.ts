@@ -2,6 +2,7 @@
 import { readRecord } from "@collimate/embedded";
 import { Command } from "commander";
 import { PARTS } from "../platform/parts.ts";
+import { servedBy } from "../platform/probe.ts";
 import { readEndpoints } from "../state/endpoints.ts";
 import { logPath, recordPath, statePaths } from "../state/paths.ts";
 import type { StatePaths } from "../state/paths.ts";
@@ -45,11 +46,8 @@ export async function status(paths: StatePaths): Promise<PartStatus[]> {
       const endpoint = endpoints[part.name];
       const log = logPath(paths, part.name);
       if (identity === undefined || endpoint === undefined) return { name: part.name, state: "stopped", pid: null, port: null, log };
-      const answers = await part.probe(endpoint).then(
-        () => true,
-        () => false,
-      );
-      return { name: part.name, state: answers ? "serving" : "not answering", pid: identity.pid, port: endpoint.port, log };
+      const serves = await servedBy(identity, part, endpoint);
+      return { name: part.name, state: serves ? "serving" : "not answering", pid: identity.pid, port: endpoint.port, log };
     }),
   );
 }

@@ -37,7 +37,8 @@ class CollimateError(RuntimeError):
     """Base of all errors.
 
     `error_code` is the catalogue word (`at_capacity`, `not_found`, ...), `http_status` the status of the answer or None,
-    `retryable` the server's word on whether the same request may succeed later, `request_id` what support asks for.
+    `retryable` the server's word on whether the same request may succeed later, `request_id` what support asks for. `path`
+    names the file in the sandbox that is at fault, if one is.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class CollimateError(RuntimeError):
         request_id: str = "",
         doc_url: str = "",
         detail: str = "",
+        path: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -63,6 +65,7 @@ class CollimateError(RuntimeError):
         self.request_id = request_id
         self.doc_url = doc_url
         self.detail = detail
+        self.path = path
         # Notes are shown below the traceback and leave str(error) as the server worded it.
         for note in (hint, detail, f"request {request_id}" if request_id else ""):
             if note:
@@ -171,10 +174,10 @@ class TemplateWaitTimeout(GatewayError, TimeoutError):
 
 
 class CollimateTaskError(CollimateError):
-    """Something failed inside the sandbox."""
+    """Something failed inside the sandbox: a file that is not there, a directory in its place."""
 
-    def __init__(self, message: str, exit_code: int | None = None, output: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, exit_code: int | None = None, output: str = "", **context: Any) -> None:
+        super().__init__(message, **context)
         self.exit_code = exit_code
         self.output = output
 

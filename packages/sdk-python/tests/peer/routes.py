@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from .sandboxes import Sandboxes
 
@@ -15,9 +17,10 @@ Body = dict[str, Any] | None
 class Refused(Exception):
     """An error answer in the contract's shape."""
 
-    def __init__(self, status: int, code: str, message: str, *, retryable: bool = False) -> None:
+    def __init__(self, status: int, code: str, message: str, *, retryable: bool = False, path: str = "") -> None:
         super().__init__(message)
         self.status, self.code, self.message, self.retryable = status, code, message, retryable
+        self.path = path
 
     def body(self) -> dict[str, Any]:
         return {
@@ -28,6 +31,7 @@ class Refused(Exception):
             "hint": f"hint for {self.code}",
             "retryable": self.retryable,
             "request_id": "req_0123",
+            **({"path": self.path} if self.path else {}),
         }
 
 
@@ -139,6 +143,27 @@ def argv_of(body: dict[str, Any]) -> list[str]:
     return body["commands"][0]
 
 
+def put_file(platform: Platform, body: Any, sandbox_id: str, query: str) -> Any:
+    path = file_of(platform, sandbox_id, query)
+    if path.is_dir():
+        raise Refused(400, "bad_request", f"cannot replace {path}: Is a directory", path=str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body or b"")
+    return {"path": str(path), "size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def get_file(platform: Platform, _body: Body, sandbox_id: str, query: str) -> bytes:
+    path = file_of(platform, sandbox_id, query)
+    if not path.exists():
+        raise Refused(404, "not_found", f"cannot read {path}: No such file or directory", path=str(path))
+    return path.read_bytes()
+
+
+def file_of(platform: Platform, sandbox_id: str, query: str) -> Path:
+    platform.sandbox(sandbox_id)
+    return Path(parse_qs(query)["path"][0])
+
+
 def fork(platform: Platform, body: Body, sandbox_id: str) -> Any:
     assert body is not None
     count = body["count"]
@@ -178,6 +203,8 @@ ROUTES = (
     ("GET", r"/v1/sandboxes", sandboxes),
     ("GET", SANDBOX, sandbox),
     ("POST", SANDBOX + "/exec", run),
+    ("PUT", SANDBOX + r"/files\?(?P<query>.*)", put_file),
+    ("GET", SANDBOX + r"/files\?(?P<query>.*)", get_file),
     ("POST", SANDBOX + "/fork", fork),
     ("DELETE", SANDBOX, delete),
     ("POST", SANDBOX + "/connect-url", connect_url),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One sandbox: a process with a persistent interpreter, which forks itself on request.
 
-    python sandbox_process.py SOCKET
+    python sandbox_process.py SOCKET LIFELINE
 
 Serves one request per connection, a JSON line each way: {"code": ...} | {"argv": ...} | {"fork": [socket, ...]} |
-{"end": true}.
+{"end": true}. LIFELINE is a descriptor whose other end the peer holds: the family ends when the peer does, however that ends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import contextlib
 import io
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 from typing import Any
 
@@ -49,7 +51,18 @@ def run_argv(argv: list[str]) -> dict[str, Any]:
     return {"stdout": done.stdout, "stderr": done.stderr, "exit_code": done.returncode}
 
 
-def serve(listener: socket.socket) -> None:
+def end_with_peer(lifeline: int) -> None:
+    """A read returns at the end of the peer. (Not PR_SET_PDEATHSIG, since the thread that started us ends before it.)"""
+
+    def watch() -> None:
+        os.read(lifeline, 1)
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def serve(listener: socket.socket, lifeline: int) -> None:
+    end_with_peer(lifeline)
     variables: dict[str, Any] = {"__name__": "__main__"}
     while True:
         connection, _ = listener.accept()
@@ -62,6 +75,8 @@ def serve(listener: socket.socket) -> None:
                 for path in request["fork"]:
                     listening, ready = os.pipe()
                     if os.fork() == 0:
+                        # No thread but this one is inherited.
+                        end_with_peer(lifeline)
                         listener.close()
                         listener = listen(path)
                         os.close(ready)
@@ -77,4 +92,4 @@ def serve(listener: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    serve(listen(sys.argv[1]))
+    serve(listen(sys.argv[1]), int(sys.argv[2]))

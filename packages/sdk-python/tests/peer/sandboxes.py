@@ -15,13 +15,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from .processes import descendants
+
 PROGRAM = Path(__file__).with_name("sandbox_process.py")
 
 
 class Sandboxes:
-    """Live sandboxes by id. All processes are in one group per family, so `close` leaves none."""
+    """Live sandboxes by id. The processes of a family are in one group, and end with us."""
 
     def __init__(self, folder: Path) -> None:
+        self._their_end, self._our_end = os.pipe()
         self._folder = folder
         self._lock = threading.Lock()
         self._roots: list[subprocess.Popen[bytes]] = []
@@ -31,7 +34,10 @@ class Sandboxes:
     def create(self, template: str) -> dict[str, Any]:
         sandbox_id = new_id()
         path = self._folder / sandbox_id
-        root = subprocess.Popen([sys.executable, str(PROGRAM), str(path)], start_new_session=True)
+        lifeline = self._their_end
+        root = subprocess.Popen(
+            [sys.executable, str(PROGRAM), str(path), str(lifeline)], start_new_session=True, pass_fds=(lifeline,)
+        )
         with self._lock:
             self._roots.append(root)
         while not path.exists():
@@ -65,10 +71,16 @@ class Sandboxes:
         return known
 
     def close(self) -> None:
+        """Leaves no process, also none that has made itself a group of its own."""
         for root in self._roots:
+            for pid in descendants(root.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             with suppress(ProcessLookupError):
                 os.killpg(root.pid, signal.SIGKILL)
             root.wait()
+        os.close(self._our_end)
+        os.close(self._their_end)
 
     def _note(self, sandbox_id: str, template: str, parent: str) -> dict[str, Any]:
         row = {

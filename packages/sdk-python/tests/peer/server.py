@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sys
@@ -95,7 +96,8 @@ class Peer:
             for method, pattern, run in ROUTES:
                 match = re.fullmatch(pattern, request.path)
                 if match and method == request.method:
-                    return 200, json.dumps(run(self.platform, request.body, **match.groupdict())).encode()
+                    made = run(self.platform, request.body, **match.groupdict())
+                    return 200, made if isinstance(made, bytes) else json.dumps(made).encode()
             raise Refused(404, "not_found", f"no route {request.method} {request.path}")
         except Refused as refused:
             return refused.status, json.dumps(refused.body()).encode()
@@ -127,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         content = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        body = json.loads(content) if content else None
+        body = json.loads(content) if content and self.command != "PUT" else content or None
         request = Request(self.command, self.path, headers, body, self.connection_number)
         fault = self.peer.take_fault(request)
         if fault == Drop("before"):
@@ -146,7 +148,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(whole[: fault.sent])
             self.close_connection = True
         else:
-            self._send(status, answer, {})
+            self._send(status, answer, {"X-Content-SHA256": hashlib.sha256(answer).hexdigest()})
 
     def _send(self, status: int, content: bytes, headers: Any) -> None:
         self.send_response(status)
@@ -155,4 +157,4 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = do_DELETE = _serve
+    do_GET = do_POST = do_PUT = do_DELETE = _serve

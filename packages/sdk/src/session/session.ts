@@ -3,6 +3,7 @@ import type { Client } from "../client.ts";
 import { ConfigurationError, SeedNotAppliedError, SessionClosedError } from "../errors.ts";
 import type { Egress } from "../wire.generated.ts";
 import { type ExecOptions, type ExecResult, execBody, readExecResult } from "./exec.ts";
+import type { DownloadOptions, UploadOptions } from "./files.ts";
 import type { ForkGroup, ForkOptions } from "./fork-group.ts";
 import type { SandboxInfo } from "./sandbox.ts";
 import { seedFromKey } from "./seed.ts";
@@ -88,6 +89,23 @@ export class Session implements AsyncDisposable {
     const step = this.#execs++;
     if (this.seed === undefined || step === 0) return this.seed;
     return seedFromKey(`exec:${step}`, this.seed);
+  }
+
+  /**
+   * Writes a file as a whole: it is there with all its bytes, or nothing has changed. Missing parents are made.
+   * Rejects with a FileError when the sandbox cannot have such a file.
+   * @example
+   * await session.upload("/srv/data.bin", bytes);
+   */
+  upload(path: string, data: Uint8Array | string, options: UploadOptions = {}): Promise<void> {
+    this.#mustBeOpen();
+    return this.#client.upload(this.id, path, data, options);
+  }
+
+  /** The bytes of a file. Rejects with a FileError when there is no such file. */
+  download(path: string, options: DownloadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    this.#mustBeOpen();
+    return this.#client.download(this.id, path, options);
   }
 
   /**

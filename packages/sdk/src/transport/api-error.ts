@@ -54,6 +54,7 @@ export function apiError(status: number, headers: Headers, body: unknown): ApiEr
     requestId: text(json, "request_id", headers.get("x-request-id") ?? ""),
     docUrl: text(json, "doc_url"),
     detail: text(json, "detail"),
+    path: text(json, "path"),
   };
   const Kind = BY_CODE[code] ?? BY_STATUS[status] ?? (status >= 500 ? ServerError : ApiError);
   return new Kind(text(json, "message", text(json, "error", `the server answered ${status}`)), facts);

@@ -3,7 +3,7 @@
 import { ConfigurationError, DeadlineError, TransportError } from "../errors.ts";
 import { VERSION } from "../version.ts";
 import { apiError } from "./api-error.ts";
-import { readBody } from "./read-body.ts";
+import { readBody, readBytes, type ReceivedBytes } from "./read-body.ts";
 import { nextTry, type Repeat } from "./retry.ts";
 import { reasonOf, sleep } from "./sleep.ts";
 
@@ -21,13 +21,18 @@ export interface HttpOptions {
 }
 
 export interface Call {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Begins with a slash; ids in it are encoded. */
   readonly path: string;
   readonly body?: unknown;
+  /** Sent as they are, in place of a JSON body. */
+  readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly repeat: Repeat;
   readonly timeoutMs?: number;
   readonly patienceMs?: number;
+  /** No try begins later than this, in ms from the start, however much patience there is. */
+  readonly withinMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -44,13 +49,22 @@ export class Http {
   }
 
   /** The reply's JSON. Rejects with an error of the tree, or with the signal's reason. */
-  async send(call: Call): Promise<unknown> {
+  send(call: Call): Promise<unknown> {
+    return this.#repeat(call, readBody);
+  }
+
+  /** The reply's bytes, at most `max` of them, and its headers. */
+  sendForBytes(call: Call, max: number): Promise<ReceivedBytes> {
+    return this.#repeat(call, (response) => readBytes(response, max));
+  }
+
+  async #repeat<T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> {
     const headers = this.#headers(call);
-    const ends = Date.now() + (call.patienceMs ?? this.#options.patienceMs);
+    const ends = Date.now() + Math.min(call.patienceMs ?? this.#options.patienceMs, call.withinMs ?? Infinity);
     for (let attempts = 1; ; attempts++) {
       if (this.#closed) throw new ConfigurationError("the client is closed");
       try {
-        return await this.#attempt(call, headers);
+        return await this.#attempt(call, headers, read);
       } catch (error) {
         const delay = nextTry({ error, attempts, retries: this.#options.retries }, call.repeat);
         if (delay === undefined || Date.now() + delay > ends) throw error;
@@ -66,11 +80,12 @@ export class Http {
       "user-agent": `collimate-sdk-js/${VERSION}`,
     });
     if (call.body !== undefined) headers.set("content-type", "application/json");
+    for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
     if (call.repeat === "keyed") headers.set("idempotency-key", crypto.randomUUID());
     return headers;
   }
 
-  async #attempt(call: Call, headers: Headers): Promise<unknown> {
+  async #attempt<T>(call: Call, headers: Headers, read: (response: Response) => Promise<T>): Promise<T> {
     const limit = call.timeoutMs ?? this.#options.timeoutMs;
     const late = AbortSignal.timeout(limit);
     const signal = call.signal ? AbortSignal.any([call.signal, late]) : late;
@@ -78,12 +93,12 @@ export class Http {
       const response = await this.#options.fetch(`${this.#options.url}${call.path}`, {
         method: call.method,
         headers,
-        body: call.body === undefined ? null : JSON.stringify(call.body),
+        body: call.bytes ?? (call.body === undefined ? null : JSON.stringify(call.body)),
         // A redirect would carry the key to another place.
         redirect: "error",
         signal,
       });
-      if (response.ok) return await readBody(response);
+      if (response.ok) return await read(response);
       throw apiError(response.status, response.headers, await readBody(response).catch(() => ({})));
     } catch (error) {
       throw this.#explain(error, call, late, limit);

@@ -12,6 +12,7 @@ from ..errors import CollimateError, GatewayError, NotFoundError
 from ..exec_request import Files, exec_body
 from ..json_types import JsonObject, as_object, as_rows, text
 from ..wire.call import Call, Repeat, segment
+from .files import download, upload
 from .routes import AsyncRoutes
 
 log = logging.getLogger("collimate_rl")
@@ -88,6 +89,21 @@ class AsyncSandboxRoutes(AsyncRoutes):
         path = f"/v1/sandboxes/{segment(sandbox_id)}/exec"
         call = Call("POST", path, body, repeat=Repeat.UNSEEN, timeout=patience, total=patience)
         return as_object(await self._http.send(call))
+
+    async def upload_bytes(
+        self,
+        sandbox_id: str,
+        path: str,
+        data: bytes | bytearray | memoryview,
+        *,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Write a file of any size, as a whole; missing parents are made."""
+        await upload(self._http, f"/v1/sandboxes/{segment(sandbox_id)}/files", path, data, timeout_seconds)
+
+    async def download(self, sandbox_id: str, path: str, *, timeout_seconds: float | None = None) -> bytes:
+        """The bytes of a file."""
+        return await download(self._http, f"/v1/sandboxes/{segment(sandbox_id)}/files", path, timeout_seconds)
 
     async def suspend(self, sandbox_id: str) -> JsonObject:
         return await self._object("POST", f"/v1/sandboxes/{segment(sandbox_id)}/suspend", {})

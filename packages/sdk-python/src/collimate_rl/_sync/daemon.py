@@ -17,6 +17,7 @@ from ..exec_request import Files, exec_body
 from ..json_types import JsonObject, as_object, as_rows
 from ..wire.call import Call, Repeat, segment
 from ..wire.patience import RetryPolicy
+from .files import download, upload
 from .http import Http
 
 log = logging.getLogger("collimate_rl")
@@ -122,6 +123,21 @@ class CollimateClient:
             command=command, code=code, commands=commands, files=files, timeout_seconds=timeout_seconds, seed=seed
         )
         return self._exec(f"/v1/sessions/{segment(session_id)}/exec", body, timeout_seconds)
+
+    def upload_bytes(
+        self,
+        session_id: str,
+        path: str,
+        data: bytes | bytearray | memoryview,
+        *,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """Write a file of any size, as a whole; missing parents are made."""
+        upload(self._http, f"/v1/sessions/{segment(session_id)}/files", path, data, timeout_seconds)
+
+    def download(self, session_id: str, path: str, *, timeout_seconds: float | None = None) -> bytes:
+        """The bytes of a file."""
+        return download(self._http, f"/v1/sessions/{segment(session_id)}/files", path, timeout_seconds)
 
     def exec_once(
         self,

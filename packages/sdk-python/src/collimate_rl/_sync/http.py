@@ -8,17 +8,18 @@ import logging
 import platform
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from .._version import __version__
-from ..errors import CallTimeout, GatewayError, TransportError
+from ..errors import CallTimeout, CollimateTaskError, GatewayError, TransportError
 from ..wire.answer import ANSWER_MAX, parse_answer
 from ..wire.call import Call
 from ..wire.patience import Attempts, RetryPolicy
+from ..wire.received import Received
 from .concurrency import owner, sleep
 
 log = logging.getLogger("collimate_rl")
@@ -74,7 +75,7 @@ class Http:
             sleep(wait)
 
     def send_once(self, call: Call) -> Any:
-        """The decoded answer to one attempt."""
+        """The answer to one attempt, decoded unless the call wants bytes."""
         seen = Seen()
         timeout = self.timeout if call.timeout is None else call.timeout
         give_up_at = None if call.total is None else time.monotonic() + call.total
@@ -83,20 +84,22 @@ class Http:
                 call.method,
                 self.base + call.path,
                 json=call.body,
+                content=None if call.content is None else pieces(call, call.content, give_up_at),
                 params=call.query,
                 headers=call.headers,
                 timeout=httpx.Timeout(timeout, connect=min(CONNECT_TIMEOUT, timeout), pool=None),
                 extensions={"trace": seen.note},
             ) as response:
+                check_size(call, response, 0)
                 content = bytearray()
                 for chunk in response.iter_bytes():
                     content += chunk
-                    if len(content) > ANSWER_MAX:
-                        raise TransportError(f"{call.method} {call.path}: the answer is larger than {ANSWER_MAX} bytes")
-                    if give_up_at is not None and time.monotonic() > give_up_at:
-                        raise CallTimeout(f"{call.method} {call.path}: no whole answer within {call.total:g} s")
+                    check_size(call, response, len(content))
+                    check_time(call, give_up_at)
         except httpx.RequestError as cause:
             raise self._unanswered(call, cause, seen) from cause
+        if call.bytes_max is not None and response.is_success:
+            return Received(bytes(content), response.headers)
         return parse_answer(
             response.status_code, response.reason_phrase, response.headers, bytes(content), prefix=self._prefix_errors
         )
@@ -139,6 +142,33 @@ class Http:
         if isinstance(cause, httpx.TimeoutException):
             return CallTimeout(message, sent=seen.sent)
         return TransportError(message, sent=seen.sent, stale=seen.stale)
+
+
+PIECE = 1024 * 1024
+"""Bytes of a file that are handed on at a time."""
+
+
+def pieces(call: Call, content: memoryview, give_up_at: float | None) -> Iterator[bytes]:
+    """The content of a call, while its time is not over."""
+    for start in range(0, len(content), PIECE):
+        check_time(call, give_up_at)
+        yield bytes(content[start : start + PIECE])
+
+
+def check_time(call: Call, give_up_at: float | None) -> None:
+    if give_up_at is not None and time.monotonic() > give_up_at:
+        raise CallTimeout(f"{call.method} {call.path}: no whole answer within {call.total:g} s")
+
+
+def check_size(call: Call, response: httpx.Response, size: int) -> None:
+    """Raise when the answer is, or says it will be, more than may be held in memory."""
+    if call.bytes_max is None or not response.is_success:
+        if size > ANSWER_MAX:
+            raise TransportError(f"{call.method} {call.path}: the answer is larger than {ANSWER_MAX} bytes")
+        return
+    announced = response.headers.get("content-length", "")
+    if max(size, int(announced) if announced.isdecimal() else 0) > call.bytes_max:
+        raise CollimateTaskError(f"{call.method} {call.path}: the file is larger than {call.bytes_max} bytes")
 
 
 class Seen:

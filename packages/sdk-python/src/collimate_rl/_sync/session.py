@@ -107,6 +107,20 @@ class Session:
             check_seed_applied(reply, seed)
         return ExecResult.from_response(reply)
 
+    def upload_bytes(
+        self, path: str, data: bytes | bytearray | memoryview, *, timeout_seconds: float | None = None
+    ) -> None:
+        """Write the file `path` (absolute), as a whole: it is there with all its bytes, or nothing has changed.
+
+        Missing parents are made. `CollimateTaskError` when the sandbox cannot have such a file. `timeout_seconds` is for
+        the whole transfer; None: an hour.
+        """
+        self.client.upload_bytes(self._live(), path, data, timeout_seconds=timeout_seconds)
+
+    def download(self, path: str, *, timeout_seconds: float | None = None) -> bytes:
+        """The bytes of the file `path` (absolute). `CollimateTaskError` when there is no such file."""
+        return self.client.download(self._live(), path, timeout_seconds=timeout_seconds)
+
     def fork(self, n: int = 1, labels: Sequence[str] | None = None) -> list[JsonObject]:
         """Fork into `n` children; their rows as the server gave them. They are the caller's to delete."""
         return as_rows((self.client.fork(self._live(), count=n, labels=labels)).get("children"))

@@ -24,8 +24,9 @@ class Candidate:
         reply_pipe, reply_end = os.pipe()
         self.replies = os.fdopen(reply_pipe, "rb")
         try:
+            numbers = map(str, (request_end, reply_end, os.getpid()))
             self.process = subprocess.Popen(
-                [sys.executable or "python3", "-I", "-c", program, path, entry, str(request_end), str(reply_end)],
+                [sys.executable or "python3", "-I", "-c", program, path, entry, *numbers],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

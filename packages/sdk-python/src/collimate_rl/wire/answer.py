@@ -53,6 +53,7 @@ def answered_error(
         request_id=text(body, "request_id") or headers.get("x-request-id", ""),
         doc_url=text(body, "doc_url"),
         detail=text(body, "detail"),
+        path=text(body, "path"),
     )
 
 

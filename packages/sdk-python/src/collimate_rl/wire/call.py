@@ -26,7 +26,9 @@ class Call:
     """Method, path and body, with one idempotency key for all the times it is sent.
 
     `timeout` is the longest silence in seconds; None leaves the client's. `total` is the longest time to the whole answer,
-    which a server that sends blanks to keep a long exec alive would otherwise stretch without end.
+    which a server that sends blanks to keep a long exec alive would otherwise stretch without end; no attempt begins after
+    it. `content` is sent in
+    place of a JSON body. With `bytes_max` the answer is bytes, at most that many, and not JSON.
     """
 
     method: str
@@ -36,11 +38,16 @@ class Call:
     repeat: Repeat = Repeat.SAFE
     timeout: float | None = None
     total: float | None = None
+    content: memoryview | None = None
+    more_headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    bytes_max: int | None = None
     idempotency_key: str = field(default_factory=lambda: secrets.token_hex(16))
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"Idempotency-Key": self.idempotency_key} if self.method == "POST" else {}
+        key = {"Idempotency-Key": self.idempotency_key} if self.method == "POST" else {}
+        length = {} if self.content is None else {"Content-Length": str(len(self.content))}
+        return {**key, **length, **self.more_headers}
 
 
 def segment(value: str) -> str:

@@ -67,6 +67,7 @@ class Attempts:
         self._policy, self._call, self._clock, self._draw = policy, call, clock, draw
         self._made = 0
         self._give_up_at: float | None = None
+        self._over_at = None if call.total is None else clock() + call.total
 
     def wait_after(self, error: GatewayError) -> float | None:
         """Seconds to wait before the next attempt, or None: raise `error`."""
@@ -82,4 +83,5 @@ class Attempts:
         longest = 0.0 if stale else min(LONGEST_WAIT, self._policy.backoff * 2.0 ** min(self._made, 30))
         self._made += 1
         wait = max(self._draw(0.0, longest), error.retry_after or 0.0)
-        return wait if now + wait <= self._give_up_at else None
+        over_at = self._give_up_at if self._over_at is None else min(self._give_up_at, self._over_at)
+        return wait if now + wait <= over_at else None
