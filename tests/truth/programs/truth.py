@@ -69,4 +69,4 @@ if __name__ == "__main__":
         wait_for("ready", 20)
     else:
         write("go", sys.argv[2])
-        print(wait_for("verdict", 12))
+        print(wait_for("verdict", 30))
