@@ -2,6 +2,7 @@
 """An asyncio program with a server, a client, sleepers and a subprocess; a multiprocessing pool with work under way."""
 
 import asyncio
+import itertools
 import multiprocessing
 import time
 
@@ -43,7 +44,7 @@ async def main(pool) -> None:
     equal((await shell.communicate(me.encode()))[0], me.encode())
     equal(await waiting, "slept")
     ticker.cancel()
-    steps = [later - earlier for earlier, later in zip(ticks, ticks[1:])]
+    steps = [later - earlier for earlier, later in itertools.pairwise(ticks)]
     equal(min(steps) >= 0, True)
     equal(await asyncio.to_thread(results.get, 10), [i * i for i in range(400)])
     writer.close()

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: SIM115 (files that stay open are the point)
 """Open files of every kind, locks, mappings, shared memory; a log that is never newer than the memory."""
 
 import fcntl

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipes and FIFOs with data in flight, full, half-closed; socketpairs and unix sockets of each kind."""
 
-import array
 import fcntl
 import os
 import socket
@@ -107,7 +106,7 @@ equal(half_right.recv(100), b"then the end")
 equal(half_right.recv(100), b"")
 half_right.sendall(b"back")
 equal(half_left.recv(100), b"back")
-for listener, client, server in (by_path, abstract, nameless):
+for _, client, server in (by_path, abstract, nameless):
     equal(server.recv(100), b"request")
     server.sendall(me.encode())
     equal(client.recv(100), me.encode())

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from truth import HERE, checkpoint, done, equal
+from truth import checkpoint, done, equal
 
 PROGRAMS = "/usr/lib/postgresql/15/bin/"
 DATA = "/var/lib/postgresql/truth"
@@ -17,7 +17,9 @@ def control(*words: str) -> None:
 
 
 def ask(sql: str) -> str:
-    return subprocess.run(["psql", "-h", "127.0.0.1", "-Atc", sql, "postgres"], check=True, capture_output=True, text=True, **DIRECT).stdout.strip()
+    return subprocess.run(
+        ["psql", "-h", "127.0.0.1", "-Atc", sql, "postgres"], check=True, capture_output=True, text=True, **DIRECT
+    ).stdout.strip()
 
 
 os.makedirs("/var/lib/postgresql", exist_ok=True)
@@ -25,7 +27,9 @@ shutil.chown("/var/lib/postgresql", "postgres", "postgres")
 subprocess.run([PROGRAMS + "initdb", "-D", DATA, "-A", "trust", "--no-sync"], check=True, stdout=subprocess.DEVNULL, **DIRECT)
 control("-o", f"-k {DATA} -c shared_buffers=16MB", "start")
 ask("create table numbers as select generate_series(1, 20000) as n")
-session = subprocess.Popen(["psql", "-h", "127.0.0.1", "-Atq", "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **DIRECT)
+session = subprocess.Popen(
+    ["psql", "-h", "127.0.0.1", "-Atq", "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **DIRECT
+)
 
 
 def tell(sql: str) -> str:

@@ -18,7 +18,9 @@ CAP_CHOWN = 0
 
 def filter_getppid() -> None:
     """A filter of the program's own: getppid fails with ENOTTY from now on."""
-    code = b"".join(struct.pack("HBBI", *line) for line in ((0x20, 0, 0, 0), (0x15, 0, 1, 110), (0x06, 0, 0, 0x00050000 | 25), (0x06, 0, 0, 0x7FFF0000)))
+    code = b"".join(
+        struct.pack("HBBI", *line) for line in ((0x20, 0, 0, 0), (0x15, 0, 1, 110), (0x06, 0, 0, 0x00050000 | 25), (0x06, 0, 0, 0x7FFF0000))
+    )
     buffer = ctypes.create_string_buffer(code)
     program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer))
     equal(libc.prctl(PR_SET_SECCOMP, 2, program, 0, 0), 0)
@@ -27,7 +29,22 @@ def filter_getppid() -> None:
 def state() -> dict[str, object]:
     with open("/proc/self/status") as file:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in file)
-    keys = ("Umask", "Uid", "Gid", "Groups", "CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "NoNewPrivs", "Seccomp", "SigBlk", "SigIgn", "SigCgt")
+    keys = (
+        "Umask",
+        "Uid",
+        "Gid",
+        "Groups",
+        "CapPrm",
+        "CapEff",
+        "CapBnd",
+        "CapInh",
+        "CapAmb",
+        "NoNewPrivs",
+        "Seccomp",
+        "SigBlk",
+        "SigIgn",
+        "SigCgt",
+    )
     return {
         **{key: status[key] for key in keys},
         "limits": [resource.getrlimit(i) for i in range(16)],

@@ -95,7 +95,14 @@ for pid, was in tree_before.items():
     except FileNotFoundError:
         lost[pid] = was
 # What starts and checks the program ends by itself.
-equal({pid: was for pid, was in lost.items() if pid in (os.getpid(), group, session, zombie, zombie_of_signal, stopped, daemon, pipeline.pid)}, {})
+equal(
+    {
+        pid: was
+        for pid, was in lost.items()
+        if pid in (os.getpid(), group, session, zombie, zombie_of_signal, stopped, daemon, pipeline.pid)
+    },
+    {},
+)
 moved = {pid: (tree_before[pid], now) for pid, now in after.items() if now[1:] != tree_before[pid][1:]}
 equal(moved, {})
 equal((os.getpid(), os.getpgid(0), os.getsid(0)), (own[0], own[2], own[3]))

@@ -2,7 +2,6 @@
 """System V shared memory, semaphores and message queues; POSIX semaphores and message queues are files or not there."""
 
 import ctypes
-import os
 
 from truth import checkpoint, done, equal
 

@@ -28,7 +28,7 @@ def connected(listener: socket.socket, address: tuple, family: int = socket.AF_I
 listeners = [listening(address) for address in V4]
 wide = listening(("0.0.0.0", 5004))
 v6 = listening(("::", 5005), socket.AF_INET6)
-pairs = [connected(listener, address) for listener, address in zip(listeners, V4)]
+pairs = [connected(listener, address) for listener, address in zip(listeners, V4, strict=True)]
 pairs += [connected(listeners[0], V4[0]) for _ in range(20)]
 pairs.append(connected(wide, ("10.0.0.2", 5004)))
 pairs.append(connected(v6, ("::1", 5005), socket.AF_INET6))
@@ -92,7 +92,7 @@ if not me.startswith(b"grandchild"):
 pairs[0][0].close()
 equal(pairs[0][1].recv(10), b"")
 # Listeners take new connections, on the same ports.
-for listener, address in [*zip(listeners, V4), (wide, ("127.0.0.1", 5004))]:
+for listener, address in [*zip(listeners, V4, strict=True), (wide, ("127.0.0.1", 5004))]:
     client, server = connected(listener, address)
     client.sendall(me)
     equal(take(server, len(me)), me)

@@ -63,9 +63,9 @@ equal(lock.locked(), True)
 equal(threading.active_count(), 9)
 equal(barrier.n_waiting, 2)
 until = time.monotonic() + 5
-while min(now - then for now, then in zip(counts, before)) < 3 and time.monotonic() < until:
+while min(now - then for now, then in zip(counts, before, strict=True)) < 3 and time.monotonic() < until:
     time.sleep(0.001)
-equal(all(now > then for now, then in zip(counts, before)), True)
+equal(all(now > then for now, then in zip(counts, before, strict=True)), True)
 stop = True
 lock.release()
 semaphore.release()
