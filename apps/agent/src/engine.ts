@@ -83,6 +83,11 @@ export class Engine {
     return { kind: "drop_template", templateId: job.templateId };
   }
 
+  /** Makes a snapshot's next restore a quick one: its memory is loaded now. */
+  async loadHolder(snapshotId: string): Promise<void> {
+    await this.#parts.holders.ensure(this.#parts.snapshots.get(snapshotId));
+  }
+
   /** Snapshots that can be restored here: warm = prepared slots beside a resident holder, frozen = on disk only. */
   templatesHere(): Heartbeat["snapshots"] {
     return this.#parts.snapshots.list().filter(({ manifest }) => manifest.kind !== "fork").map(({ manifest }) => {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { bakeCommand } from "./bake/command.ts";
+import { benchCommand } from "./bench/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
 import { downCommand } from "./down/command.ts";
 import { execCommand } from "./exec/command.ts";
@@ -31,6 +32,7 @@ export function commandLine(): Command {
     execCommand(),
     forkCommand(),
     usageCommand(),
+    benchCommand(),
     tenantCommand(),
     keyCommand(),
   ];

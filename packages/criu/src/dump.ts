@@ -66,8 +66,11 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   }
   const started = performance.now();
   const deadline = started + (options.limitMs ?? 60_000);
+  // What can be done while the tree runs is not part of its pause.
+  await emptyDirectory(options.images);
   if (options.cgroup === undefined) {
     const kind = await attempts(options, deadline);
+    await giveOrphansToInit(options.images);
     const stats = await readDumpStats(options.images);
     return { kind, ms: performance.now() - started, pauseMs: stats.frozenMs, ...stats };
   }
@@ -85,6 +88,7 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
     await frozen.thaw();
     pauseMs = performance.now() - pauseStarted;
   }
+  await giveOrphansToInit(options.images);
   const stats = await readDumpStats(options.images);
   return { kind, ms: performance.now() - started, pauseMs, ...stats };
 }
@@ -93,8 +97,8 @@ async function attempts(options: DumpOptions, deadline: number): Promise<"full" 
   let kind: "full" | "delta" = options.delta === undefined ? "full" : "delta";
   for (let attempt = 1; ; attempt++) {
     try {
+      if (attempt > 1) await emptyDirectory(options.images);
       await once(options, kind, deadline - performance.now());
-      await giveOrphansToInit(options.images);
       return kind;
     } catch (error) {
       if (!(error instanceof CriuError) || error.code !== "failed" || error.treeDamaged) throw error;
@@ -108,12 +112,15 @@ async function attempts(options: DumpOptions, deadline: number): Promise<"full" 
   }
 }
 
-async function once(options: DumpOptions, kind: "full" | "delta", limitMs: number): Promise<void> {
-  const { program, tree, images, delta } = options;
+async function emptyDirectory(images: string): Promise<void> {
   await rm(images, { recursive: true, force: true });
   await mkdir(images, { recursive: true });
   // A restore opens images by name when it has become the tree's own user already. Keep others out one level above.
   await chmod(images, 0o755);
+}
+
+async function once(options: DumpOptions, kind: "full" | "delta", limitMs: number): Promise<void> {
+  const { program, tree, images, delta } = options;
   const args = [
     "dump",
     "-t",

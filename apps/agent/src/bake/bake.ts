@@ -3,7 +3,7 @@
  * Bake: image to template. Boot once, wait until it says that it is ready, checkpoint, end.
  * Every later sandbox of the template is a restore.
  */
-import { rm, mkdir } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CollimateError, newId, type NodeJobOf, type NodeResult } from "@collimate/contracts";
 import type { Hostd } from "@collimate/host";
@@ -84,15 +84,13 @@ export class Baker {
     const { hostd, slots, paths, registry } = this.#parts;
     const host = hostd.client;
     const id = newId("sandbox");
-    const [slot] = await slots.take(1);
+    const [slot] = await slots.take(1, limitsOf(job.resources));
     if (!slot) throw new CollimateError("at_capacity", "no slot");
     const folder = join(paths.sandboxes, id);
     await using undo = new AsyncDisposableStack();
     undo.defer(() => slots.give(slot));
-    await mkdir(join(folder, "upper"), { recursive: true, mode: 0o755 });
-    await mkdir(join(folder, "work"), { recursive: true });
+    await rename(slot.fresh, folder);
     undo.defer(() => rm(folder, { recursive: true, force: true }));
-    await slot.group.limit(limitsOf(job.resources));
     await host.mountOverlay({ slot: slot.index, target: slot.root, lower: [this.#parts.guestLayer, rootfs.path], base: folder });
     const unmount = () => host.umount(slot.root);
     undo.defer(async () => void (await unmount()));

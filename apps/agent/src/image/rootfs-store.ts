@@ -21,6 +21,8 @@ export class RootfsStore {
   readonly #folder: string;
   readonly #pull: PullOptions;
   readonly #unpacking = new Map<string, Promise<Rootfs>>();
+  /** Each was read once: a fork asks for the same one with every child. */
+  readonly #present = new Map<string, Rootfs>();
 
   constructor(folder: string, pull: PullOptions) {
     this.#folder = folder;
@@ -40,10 +42,14 @@ export class RootfsStore {
   }
 
   async find(digest: string): Promise<Rootfs | undefined> {
+    const known = this.#present.get(digest);
+    if (known) return known;
     const folder = join(this.#folder, digest.replace(":", "-"));
     const text = await readFile(join(folder, "config.json"), "utf8").catch(() => undefined);
     if (text === undefined) return undefined;
-    return { digest, path: join(folder, "rootfs"), config: imageConfigSchema.parse(JSON.parse(text)) };
+    const rootfs = { digest, path: join(folder, "rootfs"), config: imageConfigSchema.parse(JSON.parse(text)) };
+    this.#present.set(digest, rootfs);
+    return rootfs;
   }
 
   /** Removes what an interrupted unpacking left. */

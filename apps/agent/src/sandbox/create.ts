@@ -3,6 +3,7 @@
 import { CollimateError, type NodeJobOf, type NodeResult } from "@collimate/contracts";
 import type { LimitFunction } from "p-limit";
 import type { Holders } from "../holder/holders.ts";
+import { limitsOf } from "../slot/limits.ts";
 import type { Slots } from "../slot/slots.ts";
 import type { SnapshotStore } from "../snapshot/store.ts";
 import { endpointsOf } from "./endpoints.ts";
@@ -47,7 +48,7 @@ export class Creator {
     if (present && !present.ending) return present;
     const snapshot = snapshots.get(snapshotId);
     const holder = await holders.ensure(snapshot);
-    const [slot] = await slots.take(1);
+    const [slot] = await slots.take(1, limitsOf(who.resources));
     if (!slot) throw new CollimateError("at_capacity", "no slot");
     try {
       await this.#parts.reseedKernel();

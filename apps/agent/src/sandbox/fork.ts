@@ -8,6 +8,7 @@ import type { Holder } from "@collimate/criu";
 import type { Logger } from "@collimate/telemetry";
 import type { LimitFunction } from "p-limit";
 import type { Holders } from "../holder/holders.ts";
+import { limitsOf } from "../slot/limits.ts";
 import type { Slots } from "../slot/slots.ts";
 import type { SnapshotStore } from "../snapshot/store.ts";
 import type { SnapshotTaker, Taken } from "../snapshot/take.ts";
@@ -50,7 +51,7 @@ export class Forker {
   async #fork(parent: Sandbox, job: ForkJob): Promise<ForkResult> {
     const { slots, snapshots, holders } = this.#parts;
     const begun = performance.now();
-    const places = await slots.take(job.children.length);
+    const places = await slots.take(job.children.length, limitsOf(job.resources));
     const children: Sandbox[] = [];
     let taken: Taken | undefined;
     try {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Brings one sandbox to life from a snapshot: the one way, whether for a create, a fork's child or a resume. */
 import { randomBytes } from "node:crypto";
-import { mkdir, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CollimateError, type Resources } from "@collimate/contracts";
 import type { Holder } from "@collimate/criu";
 import type { Hostd, HostClient } from "@collimate/host";
 import type { AgentPaths } from "../paths.ts";
 import { GuestLinks } from "../guest/links.ts";
-import { limitsOf } from "../slot/limits.ts";
 import type { Slot } from "../slot/slot.ts";
 import type { Snapshot, SnapshotStore } from "../snapshot/store.ts";
 import type { RootfsStore } from "../image/rootfs-store.ts";
@@ -61,11 +60,9 @@ export class Starter {
 
     this.#snapshots.retain(manifest.id);
     undo.defer(() => this.#snapshots.release(manifest.id));
-    await mkdir(join(folder, "upper"), { recursive: true, mode: 0o755 });
-    await mkdir(join(folder, "work"), { recursive: true });
+    await rename(slot.fresh, folder);
     undo.defer(() => rm(folder, { recursive: true, force: true }));
 
-    await slot.group.limit(limitsOf(request.resources));
     await this.#host.mountOverlay({
       slot: slot.index,
       target: slot.root,
@@ -91,14 +88,18 @@ export class Starter {
       work: join(folder, "restore"),
       limitMs: RESTORE_LIMIT_MS,
     });
-    // Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
-    await unmount();
-    const process = { pid: restored.pid, startTime: await startTimeOf(restored.pid) };
-    const watch = await this.#host.watch(id, process);
-    undo.defer(() => watch.stop());
-
+    const process = { pid: restored.pid, startTime: startTimeOf(restored.pid) };
     const links = new GuestLinks(this.#hostSocket, process);
-    await links.identify({ hostname: id.replaceAll("_", "-").toLowerCase(), id, entropy: randomBytes(32) });
+    // Side by side: none needs another. Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
+    const [watched, ...others] = await Promise.allSettled([
+      this.#host.watch(id, process),
+      unmount(),
+      links.identify({ hostname: id.replaceAll("_", "-").toLowerCase(), id, entropy: randomBytes(32) }),
+    ]);
+    if (watched.status === "rejected") throw watched.reason;
+    const watch = watched.value;
+    undo.defer(() => watch.stop());
+    for (const other of others) if (other.status === "rejected") throw other.reason;
     undo.move();
     const now = Date.now();
     return {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A prepared place for a sandbox: all that costs time and does not depend on which sandbox will live there. */
-import type { Cgroup } from "@collimate/host";
+import type { Cgroup, CgroupLimits } from "@collimate/host";
 
 export interface Slot {
   readonly index: number;
@@ -8,7 +8,11 @@ export interface Slot {
   readonly uidBase: number;
   /** Mount point of its root file system while it starts. */
   readonly root: string;
+  /** A writable layer that nobody has written to (`upper`, `work`), taken by whoever comes to live here. */
+  readonly fresh: string;
   readonly group: Cgroup;
+  /** What `group` is limited to. */
+  limits: CgroupLimits;
 }
 
 export const IDS_PER_SLOT = 65_536;

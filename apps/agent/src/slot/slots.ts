@@ -3,9 +3,10 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CollimateError } from "@collimate/contracts";
-import type { Cgroups, HostClient } from "@collimate/host";
+import type { CgroupLimits, Cgroups, HostClient } from "@collimate/host";
 import pLimit from "p-limit";
 import type { Logger } from "@collimate/telemetry";
+import { sameLimits } from "./limits.ts";
 import { IDS_PER_SLOT, type Slot, uidBase } from "./slot.ts";
 
 export interface SlotOptions {
@@ -24,6 +25,8 @@ export class Slots {
   #nextIndex = 0;
   #used = 0;
   #closed = false;
+  /** Those last asked for: whoever comes next most likely wants the same, and then finds them set. */
+  #usualLimits: CgroupLimits = {};
   readonly #preparing = pLimit(2);
   #filling: Promise<void> = Promise.resolve();
 
@@ -60,13 +63,15 @@ export class Slots {
     })));
   }
 
-  /** `count` slots, all or none. */
-  async take(count: number): Promise<Slot[]> {
+  /** `count` slots with these limits, all or none. */
+  async take(count: number, limits: CgroupLimits): Promise<Slot[]> {
     if (this.#closed) throw new CollimateError("draining", "the agent is stopping");
     if (count > this.free) throw new CollimateError("at_capacity", `this node has ${this.free} free slots, ${count} are asked for`);
     this.#used += count;
+    this.#usualLimits = limits;
     const slots = this.#ready.splice(0, count);
     try {
+      await Promise.all(slots.map((slot) => limit(slot, limits)));
       while (slots.length < count) slots.push(await this.#prepare());
       return slots;
     } catch (error) {
@@ -98,16 +103,31 @@ export class Slots {
 
   async #prepare(): Promise<Slot> {
     const index = this.#freeIndexes.shift() ?? this.#nextIndex++;
-    const root = join(this.#options.folder, String(index));
+    const limits = this.#usualLimits;
+    const folder = this.#folder(index);
+    const [root, fresh] = [join(folder, "root"), join(folder, "fresh")];
     await mkdir(root, { recursive: true });
+    await mkdir(join(fresh, "upper"), { recursive: true, mode: 0o755 });
+    await mkdir(join(fresh, "work"));
     await this.#host.createUserns(index, uidBase(index), IDS_PER_SLOT);
-    const group = await this.#cgroups.create(`slot-${index}`, {});
-    return { index, uidBase: uidBase(index), root, group };
+    const group = await this.#cgroups.create(`slot-${index}`, limits);
+    return { index, uidBase: uidBase(index), root, fresh, group, limits };
   }
 
   async #dismantle(slot: Slot): Promise<void> {
     await slot.group.remove();
     await this.#host.dropUserns(slot.index);
-    await rm(slot.root, { recursive: true, force: true });
+    await rm(this.#folder(slot.index), { recursive: true, force: true });
   }
+
+  #folder(index: number): string {
+    return join(this.#options.folder, String(index));
+  }
+}
+
+/** A prepared slot's limits are those of the last that was asked for. */
+async function limit(slot: Slot, limits: CgroupLimits): Promise<void> {
+  if (sameLimits(slot.limits, limits)) return;
+  await slot.group.limit(limits);
+  slot.limits = limits;
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import { Argument, Command, Option } from "commander";
+import { interruptible } from "../interrupt.ts";
+import { requireRoot } from "../platform/root.ts";
+import { positive } from "../quickstart/command.ts";
+import { statePaths } from "../state/paths.ts";
+import { benchEngine, ENGINE_BENCHES } from "./engine.ts";
+import { benchQuickstart } from "./quickstart.ts";
+
+interface Flags {
+  subject: "numpy" | "torch";
+  width: number;
+  runs: number;
+  depth: number;
+  image?: string;
+  json?: boolean;
+}
+
+export function benchCommand(): Command {
+  return new Command("bench")
+    .description("measure the engine on this machine; the last line is one JSON object")
+    .addArgument(new Argument("<bench>", "what to measure").choices([...ENGINE_BENCHES, "quickstart"]))
+    .addOption(
+      new Option("--subject <name>", "what is forked: Python with this library and 200 MB touched")
+        .choices(["numpy", "torch"])
+        .default("numpy"),
+    )
+    .option("--width <n>", "children of a fork", positive, 64)
+    .option("--runs <n>", "runs; fewer than 5 are not to be quoted", positive, 5)
+    .option("--depth <n>", "chain: forks in a row, and generations", positive, 20)
+    .option("--image <ref>", "an OCI image by digest in place of the catalog's")
+    .option("--json", "nothing but the JSON object on standard output")
+    .action(async (bench: string, flags: Flags) => {
+      requireRoot("bench");
+      const tools = process.env["COLLIMATE_TOOLS"] ?? "/var/cache/collimate";
+      const ok = await interruptible((signal) =>
+        bench === "quickstart"
+          ? benchQuickstart(statePaths(), tools, flags, signal)
+          : benchEngine(bench, statePaths(), tools, flags, signal),
+      );
+      if (!ok) process.exitCode = 1;
+    });
+}
