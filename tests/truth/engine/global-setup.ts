@@ -16,7 +16,11 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   const given = process.env["COLLIMATE_TOOLS"];
   const tools = given ?? "/var/cache/collimate";
   // Whoever names a folder has built what is in it.
-  for (const [part, folder] of [["criu-holder", "criu"], ["guest", "guest"], ["host", "host"]] as const) {
+  for (const [part, folder] of [
+    ["criu-holder", "criu"],
+    ["guest", "guest"],
+    ["host", "host"],
+  ] as const) {
     if (given === undefined) await run(join(repository, "packages", part, "build.sh"), [join(tools, folder)]);
   }
   const layout = (await run(join(repository, "infra/images/build.sh"), ["truth", join(tools, "images")])).trim();
@@ -26,13 +30,21 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
 
   const folder = await mkdtemp(join(tmpdir(), "collimate-truth-"));
   const socket = join(folder, "engine.sock");
-  const engine = spawn("unshare", ["--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image], {
-    env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}` },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const engine = spawn(
+    "unshare",
+    ["--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image],
+    {
+      env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}` },
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   const ended = once(engine, "exit");
   const ready = createInterface(engine.stdout)[Symbol.asyncIterator]().next();
-  const first = await Promise.race([ready, ended.then(() => undefined), new Promise((resolve) => setTimeout(resolve, START_LIMIT_MS).unref())]);
+  const first = await Promise.race([
+    ready,
+    ended.then(() => undefined),
+    new Promise((resolve) => setTimeout(resolve, START_LIMIT_MS).unref()),
+  ]);
   const stop = async (): Promise<void> => {
     engine.stdin.end();
     await ended;

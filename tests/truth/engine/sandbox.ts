@@ -9,7 +9,10 @@ import { type Answer, answerSchema, type Ask } from "./protocol.ts";
 function ask(body: Ask): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = httpRequest({ socketPath: inject("engineSocket"), method: "POST" }, (reply) => {
-      text(reply).then((said) => (reply.statusCode === 200 ? resolve(answerSchema.parse(JSON.parse(said))) : reject(new Error(said))), reject);
+      text(reply).then(
+        (said) => (reply.statusCode === 200 ? resolve(answerSchema.parse(JSON.parse(said))) : reject(new Error(said))),
+        reject,
+      );
     });
     call.once("error", reject);
     call.end(JSON.stringify(body));

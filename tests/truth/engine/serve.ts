@@ -39,12 +39,25 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
     }
     case "fork": {
       const children = Array.from({ length: ask.count }, child);
-      const result = await engine.fork({ kind: "fork", ...operation(), parentId: ask.id, templateId: template.templateId, children, resources: RESOURCES, egress: null });
+      const result = await engine.fork({
+        kind: "fork",
+        ...operation(),
+        parentId: ask.id,
+        templateId: template.templateId,
+        children,
+        resources: RESOURCES,
+        egress: null,
+      });
       return { ids: children.map(({ sandboxId }) => sandboxId), pauseMs: result.kind === "fork" ? result.pauseMs : 0 };
     }
     case "exec": {
       const out = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
-      const end = await execInSandbox(engine.registry.live(ask.id), ask.request, { stdout: (chunk) => void out.stdout.push(chunk), stderr: (chunk) => void out.stderr.push(chunk) }, signal);
+      const end = await execInSandbox(
+        engine.registry.live(ask.id),
+        ask.request,
+        { stdout: (chunk) => void out.stdout.push(chunk), stderr: (chunk) => void out.stderr.push(chunk) },
+        signal,
+      );
       return { exitCode: end.exit_code, stdout: Buffer.concat(out.stdout).toString(), stderr: Buffer.concat(out.stderr).toString() };
     }
     case "delete":
@@ -79,7 +92,10 @@ async function stop(): Promise<void> {
 }
 
 try {
-  await engine.bake({ kind: "bake", ...operation(), ...template, image, ready: { cmd: "true" }, resources: RESOURCES, width: 8 }, async () => {});
+  await engine.bake(
+    { kind: "bake", ...operation(), ...template, image, ready: { cmd: "true" }, resources: RESOURCES, width: 8 },
+    async () => {},
+  );
   server.listen(socket, () => console.log("ready"));
   await new Promise((resolve) => process.stdin.once("end", resolve).resume());
 } finally {

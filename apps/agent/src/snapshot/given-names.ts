@@ -24,9 +24,17 @@ async function copyName(name: string, upper: string, copy: string): Promise<void
   if (await stat(target).catch(() => undefined)) return;
   const twins = (await namesBelow(upper, ["-samefile", join(upper, name)])).filter((twin) => twin !== name);
   for (const twin of twins) {
-    if (await link(join(copy, twin), target).then(() => true, () => false)) return;
+    if (
+      await link(join(copy, twin), target).then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
   }
-  const copied = await runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", join(upper, name), target], { timeoutMs: LIMIT_MS });
+  const copied = await runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", join(upper, name), target], {
+    timeoutMs: LIMIT_MS,
+  });
   if (!copied.ok) throw new Error(`an open file without a name could not be copied to ${dirname(name)}: ${copied.said}`);
 }
 
