@@ -54,7 +54,7 @@ test("an interrupt ends the program and everything that it started", async () =>
 test("a program that ends its own is told alone: what it started lives until it has ended", async () => {
   const abort = new AbortController();
   const lines: string[] = [];
-  const script = 'sleep 600 & trap "kill -0 $! && echo it lives; exit 0" TERM; echo $!; wait';
+  const script = 'sleep 600 > /dev/null 2>&1 & trap "kill -0 $! && echo it lives; exit 0" TERM; echo $!; wait';
   const run = runToEnd(
     shell(script, {
       signal: abort.signal,
