@@ -157,13 +157,14 @@ int __wrap_open_page_read(unsigned long id, struct page_read *pr, int flags)
 	size_t count = 0;
 	int ret, i, n;
 
-	if (!restoring_from_held || (flags & PR_TYPE_MASK) != PR_TASK)
+	if (!restoring_from_held)
 		return __real_open_page_read(id, pr, flags);
 
 	hide_parent_images = true;
 	ret = __real_open_page_read(id, pr, flags);
 	hide_parent_images = false;
-	if (ret <= 0)
+	/* Shared memory is not held, and dumped in full each time. */
+	if (ret <= 0 || (flags & PR_TYPE_MASK) != PR_TASK)
 		return ret;
 
 	for (i = 0; i < pr->nr_pmes; i++)

@@ -160,6 +160,8 @@ int __wrap_prepare_mappings(struct pstree_item *item)
 	size_t taken = 0;
 
 	opts.lazy_pages = false;
+	if (restoring_from_held)
+		affinity_restore(vpid(item));
 	if (!restoring_from_held || ret < 0 || !list->nr || !area)
 		return ret;
 

@@ -6,10 +6,13 @@ import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
 import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
-import { freezeOutsideVfork } from "./vfork.ts";
+import { freezeOutsideVfork, someoneIsStopped } from "./standstill.ts";
 
-/** Bytes that come in between two looks of criu at a TCP queue; the next dump works. */
-const RACE_WITH_NETWORK = /soccr: recv failed/;
+/**
+ * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
+ * says so once: the next dump works.
+ */
+const PASSING = /soccr: recv failed|skqueue: recvmsg fail: error: Connection reset/;
 const ATTEMPTS = 3;
 const LOG_NAME = "dump.log";
 
@@ -45,6 +48,11 @@ export interface DumpOptions {
    * tree stays frozen until both are done. Needs `cgroup`.
    */
   readonly onFrozen?: () => Promise<void>;
+  /**
+   * Called when the images are written and the names that criu has given to open files without one (`link_remap.N`,
+   * beside where they were) still stand: they must be in any copy of the file system.
+   */
+  readonly onDumped?: () => Promise<void>;
   /** Default 60,000. */
   readonly limitMs?: number;
   readonly signal?: AbortSignal;
@@ -77,6 +85,10 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
 
   const pauseStarted = performance.now();
   const frozen = await freezeOutsideVfork(options.cgroup, Math.min(5000, deadline - performance.now()));
+  if (await someoneIsStopped(options.cgroup)) {
+    await frozen.thaw();
+    return dumpByPtraceAlone(options, deadline, started);
+  }
   let kind: "full" | "delta";
   let pauseMs: number;
   try {
@@ -93,6 +105,22 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   return { kind, ms: performance.now() - started, pauseMs, ...stats };
 }
 
+/**
+ * A process that SIGSTOP has stopped cannot be seized while the freezer (of v1) holds it: ptrace waits for it for ever.
+ * Then criu stops the tree without the freezer; it stands still until the turn at the end, in which the files are copied.
+ */
+async function dumpByPtraceAlone(options: DumpOptions, deadline: number, started: number): Promise<DumpResult> {
+  const { cgroup: _, onFrozen, onDumped, ...rest } = options;
+  const pauseStarted = performance.now();
+  const copy = async (): Promise<void> => {
+    await onFrozen?.();
+    await onDumped?.();
+  };
+  const kind = await attempts({ ...rest, onDumped: copy }, deadline);
+  const pauseMs = performance.now() - pauseStarted;
+  return { kind, ms: performance.now() - started, pauseMs, ...(await readDumpStats(options.images)) };
+}
+
 async function attempts(options: DumpOptions, deadline: number): Promise<"full" | "delta"> {
   let kind: "full" | "delta" = options.delta === undefined ? "full" : "delta";
   for (let attempt = 1; ; attempt++) {
@@ -105,7 +133,7 @@ async function attempts(options: DumpOptions, deadline: number): Promise<"full" 
       const log = error.log.join("\n");
       if (kind === "delta" && /holder of .* is gone|table of held memory/.test(log)) {
         kind = "full";
-      } else if (attempt >= ATTEMPTS || !RACE_WITH_NETWORK.test(log)) {
+      } else if (attempt >= ATTEMPTS || !PASSING.test(log)) {
         throw error;
       }
     }
@@ -132,6 +160,8 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
     ...commonFlags(program, tree),
     // A dump always takes connections along; restore decides what becomes of them.
     "--tcp-established",
+    // Nobody in the tree has a connection that waits to be accepted; the one who made it learns in the copy that it is gone.
+    "--skip-in-flight",
     ...(options.leaveRunning ? ["--leave-running"] : []),
     ...(options.cgroup === undefined ? [] : ["--freeze-cgroup", options.cgroup]),
   ];
@@ -149,6 +179,7 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
     purpose: `dump process ${options.pid}`,
     touchesTree: true,
     ownsChildren: false,
+    ...(options.onDumped === undefined ? {} : { beforeEnd: { variable: "HOLDER_DUMPED_FD", turn: options.onDumped } }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
 }

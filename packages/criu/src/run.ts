@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
+import { Duplex } from "node:stream";
 import { CriuError } from "./error.ts";
 import { type CriuProgram, programEnvironment, RUN_DIRECTORY } from "./flags.ts";
 import { meaningfulLines, readMeaningfulLines } from "./log.ts";
@@ -23,7 +24,11 @@ export interface Run {
   /** Whether the processes that criu has made go with it when it is killed. */
   readonly ownsChildren: boolean;
   readonly signal?: AbortSignal;
+  /** criu waits once for `turn`: it is told by `variable` on which of its descriptors. */
+  readonly beforeEnd?: { readonly variable: string; readonly turn: () => Promise<void> };
 }
+
+const TURN_FD = 3;
 
 export async function prepareRunDirectory(): Promise<void> {
   await mkdir(RUN_DIRECTORY, { recursive: true, mode: 0o700 });
@@ -46,20 +51,36 @@ function killIfThere(pid: number): void {
   }
 }
 
+/** Does `turn` when criu asks for it, and answers. Rejects with what `turn` rejected with; criu, unanswered, gives up. */
+async function takeTurn(stream: unknown, turn: () => Promise<void>): Promise<void> {
+  if (!(stream instanceof Duplex)) throw new TypeError("criu was started without a descriptor for the turn");
+  // Leaving the loop destroys the stream.
+  for await (const _ of stream) {
+    await turn();
+    await new Promise<void>((resolve) => stream.end(".", () => resolve()));
+    break;
+  }
+}
+
 /** Runs criu to its end and answers what it wrote on stdout. Never lets it live longer than the limit. */
 export async function runCriu(run: Run): Promise<string> {
   await prepareRunDirectory();
   const started = performance.now();
   const child = spawn(run.program.path, [...run.args], {
-    env: { ...programEnvironment(run.program), ...run.env },
-    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...programEnvironment(run.program), ...run.env, ...(run.beforeEnd ? { [run.beforeEnd.variable]: String(TURN_FD) } : {}) },
+    stdio: run.beforeEnd ? ["ignore", "pipe", "pipe", "pipe"] : ["ignore", "pipe", "pipe"],
   });
+  const { stdout: out, stderr: err } = child;
+  if (!out || !err) throw new TypeError("criu was started without pipes");
+  const turn = run.beforeEnd && takeTurn(child.stdio[TURN_FD], run.beforeEnd.turn);
+  // Looked at when criu has ended, not before.
+  turn?.catch(() => undefined);
   let stdout = "";
   let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  out.setEncoding("utf8").on("data", (text: string) => {
     stdout = (stdout + text).slice(-STDERR_BYTES);
   });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+  err.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-STDERR_BYTES);
   });
 
@@ -89,9 +110,10 @@ export async function runCriu(run: Run): Promise<string> {
   } finally {
     clearTimeout(timer);
     run.signal?.removeEventListener("abort", onAbort);
-    child.stdout.destroy();
-    child.stderr.destroy();
+    out.destroy();
+    err.destroy();
   }
+  if (turn) await turn;
   if (code === 0) return stdout;
 
   const fromFile = run.log === undefined ? [] : await readMeaningfulLines(run.log);

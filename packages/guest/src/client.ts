@@ -145,13 +145,6 @@ export class GuestClient {
   }
 }
 
-/** Pieces that fit into a frame. */
-async function* framesOf(content: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
-    for (let at = 0; at < chunk.length; at += FRAME_PAYLOAD_MAX) yield chunk.subarray(at, at + FRAME_PAYLOAD_MAX);
-  }
-}
-
 async function* readFile(connection: GuestConnection): AsyncGenerator<Buffer> {
   for (;;) {
     const frame = await connection.next(TRANSFER_MS);

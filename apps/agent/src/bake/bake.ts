@@ -16,7 +16,7 @@ import type { AgentPaths } from "../paths.ts";
 import type { Ender } from "../sandbox/end.ts";
 import type { SandboxRegistry } from "../sandbox/registry.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { INNER_ADDRESS } from "../sandbox/start.ts";
+import { INNER_ADDRESS, OVERLAY } from "../sandbox/start.ts";
 import { ExclusiveTurns } from "../sandbox/turns.ts";
 import { limitsOf } from "../slot/limits.ts";
 import type { Slots } from "../slot/slots.ts";
@@ -91,7 +91,7 @@ export class Baker {
     undo.defer(() => slots.give(slot));
     await rename(slot.fresh, folder);
     undo.defer(() => rm(folder, { recursive: true, force: true }));
-    await host.mountOverlay({ slot: slot.index, target: slot.root, lower: [this.#parts.guestLayer, rootfs.path], base: folder });
+    await host.mountOverlay({ slot: slot.index, target: slot.root, lower: [this.#parts.guestLayer, rootfs.path], base: folder, ...OVERLAY });
     const unmount = () => host.umount(slot.root);
     undo.defer(async () => void (await unmount()));
     const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };

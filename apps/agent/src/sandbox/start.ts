@@ -17,6 +17,8 @@ import type { Sandbox } from "./sandbox.ts";
 
 /** Every sandbox has the same address inside: what tells them apart lies outside. */
 export const INNER_ADDRESS = "10.0.0.2/32";
+/** File handles of the root survive a checkpoint: inotify needs that. */
+export const OVERLAY = { index: true, nfsExport: true } as const;
 /** When the host runs out of memory a sandbox goes before a holder or a service. */
 const OOM_SCORE = 500;
 const RESTORE_LIMIT_MS = 60_000;
@@ -68,6 +70,7 @@ export class Starter {
       target: slot.root,
       lower: await this.lowerFolders(manifest.layers, manifest.guestLayer, manifest.imageDigest),
       base: folder,
+      ...OVERLAY,
     });
     let mounted = true;
     const unmount = async () => {

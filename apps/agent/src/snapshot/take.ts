@@ -9,6 +9,7 @@ import { CollimateError } from "@collimate/contracts";
 import { CriuError, type CriuProgram, dump, type DumpResult, type TreeOptions } from "@collimate/criu";
 import { runProgram } from "../program.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
+import { copyGivenNames } from "./given-names.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Snapshot, SnapshotStore } from "./store.ts";
 
@@ -31,7 +32,7 @@ export interface Taken {
   readonly dump: DumpResult;
 }
 
-/** What every dump and restore of ours agrees on: a network namespace made anew, connections to outside closed in children. */
+/** What every dump and restore of ours agrees on: a network namespace made anew, connections that lead out of the sandbox closed in children. */
 export const TREE: TreeOptions = { emptyNetwork: true, tcp: "close" };
 
 export class SnapshotTaker {
@@ -49,6 +50,8 @@ export class SnapshotTaker {
     const { sandbox, id, kind } = request;
     const place = await this.#store.begin(id, kind);
     try {
+      const upper = join(sandbox.folder, "upper");
+      let copied: Promise<void> | undefined;
       const dumped = await dump({
         program: this.#criu,
         tree: TREE,
@@ -56,7 +59,11 @@ export class SnapshotTaker {
         images: place.images,
         leaveRunning: request.leaveRunning,
         cgroup: sandbox.slot.group.freezeDirectory(),
-        onFrozen: () => copyLayer(join(sandbox.folder, "upper"), place.upper),
+        onFrozen: () => (copied = copyLayer(upper, place.upper)),
+        onDumped: async () => {
+          await copied;
+          await copyGivenNames(place.images, upper, place.upper);
+        },
         limitMs: DUMP_LIMIT_MS,
         // Whoever deletes the sandbox need not wait until criu gives up on processes that are dying under its hands.
         signal: sandbox.links.closed,

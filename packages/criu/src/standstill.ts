@@ -21,13 +21,22 @@ export async function freezeOutsideVfork(cgroup: string, limitMs: number): Promi
   }
 }
 
-/** Where a task sleeps in the kernel: proc(5), /proc/pid/wchan. In vfork it is kernel_clone, or a function inlined there. */
-async function someoneVforks(cgroup: string): Promise<boolean> {
+/** In vfork it is kernel_clone, or a function inlined there. */
+function someoneVforks(cgroup: string): Promise<boolean> {
+  return someoneSleepsIn(cgroup, /kernel_clone|do_fork|vfork/);
+}
+
+/** Stopped by SIGSTOP or from a terminal, also when frozen besides. */
+export function someoneIsStopped(cgroup: string): Promise<boolean> {
+  return someoneSleepsIn(cgroup, /do_signal_stop/);
+}
+
+/** Where tasks sleep in the kernel: proc(5), /proc/pid/wchan. */
+async function someoneSleepsIn(cgroup: string, where: RegExp): Promise<boolean> {
   const processes = (await readFile(join(cgroup, "cgroup.procs"), "utf8")).split("\n").filter(Boolean);
   for (const process of processes) {
     for (const thread of await readdir(`/proc/${process}/task`).catch(() => [])) {
-      const where = await readFile(`/proc/${process}/task/${thread}/wchan`, "utf8").catch(() => "");
-      if (/kernel_clone|do_fork|vfork/.test(where)) return true;
+      if (where.test(await readFile(`/proc/${process}/task/${thread}/wchan`, "utf8").catch(() => ""))) return true;
     }
   }
   return false;
