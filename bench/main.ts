@@ -19,6 +19,8 @@ const BENCHES = { fork: benchFork, create: benchCreate, exec: benchExec, suspend
 const options = readOptions(process.argv.slice(2));
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 const machine = { cpus: cpus().length, kernel: release(), load: loadavg()[0] ?? 0 };
+const interruption = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => interruption.abort(new Error(`interrupted (${name})`)));
 tell(`baking the subject: ${options.subject}`);
 let measured: Awaited<ReturnType<typeof benchFork>>;
 {
@@ -29,13 +31,8 @@ let measured: Awaited<ReturnType<typeof benchFork>>;
     state: options.state,
     tools: options.tools,
     width: options.width,
+    signal: interruption.signal,
   });
-  for (const [signal, exitCode] of [
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-  ] as const) {
-    process.once(signal, () => void laboratory[Symbol.asyncDispose]().finally(() => process.exit(exitCode)));
-  }
   measured = await BENCHES[options.bench](laboratory, options, tell);
 }
 const result = judge(measured, machine);

@@ -16,6 +16,8 @@ export interface LaboratoryOptions {
   readonly state: string;
   readonly tools: string;
   readonly width: number;
+  /** Once it fires nothing new is begun: what runs comes to its end, and the benchmark ends what it has made. */
+  readonly signal: AbortSignal;
 }
 
 export type Forked = Extract<NodeResult, { kind: "fork" }>;
@@ -26,13 +28,15 @@ export class Laboratory implements AsyncDisposable {
   readonly subject: Subject;
   readonly #snapshotId: string;
   readonly #templateId: string;
+  readonly #signal: AbortSignal;
 
-  private constructor(bare: BareEngine, cpu: CpuAccount, subject: Subject, snapshotId: string, templateId: string) {
+  private constructor(bare: BareEngine, cpu: CpuAccount, subject: Subject, snapshotId: string, templateId: string, signal: AbortSignal) {
     this.bare = bare;
     this.cpu = cpu;
     this.subject = subject;
     this.#snapshotId = snapshotId;
     this.#templateId = templateId;
+    this.#signal = signal;
   }
 
   /** Starts the engine and bakes the subject, working set included. */
@@ -51,10 +55,11 @@ export class Laboratory implements AsyncDisposable {
       async () => {},
     );
     undo.move();
-    return new Laboratory(bare, cpu, options.subject, snapshotId, templateId);
+    return new Laboratory(bare, cpu, options.subject, snapshotId, templateId, options.signal);
   }
 
   async create(): Promise<string> {
+    this.#signal.throwIfAborted();
     const sandboxId = newId("sandbox");
     await this.bare.engine.create({
       kind: "create",
@@ -69,6 +74,7 @@ export class Laboratory implements AsyncDisposable {
   }
 
   async fork(parentId: string, width: number): Promise<Forked> {
+    this.#signal.throwIfAborted();
     const children = Array.from({ length: width }, () => ({ sandboxId: newId("sandbox"), seed: null }));
     const forked = await this.bare.engine.fork({
       kind: "fork",
@@ -99,6 +105,7 @@ export class Laboratory implements AsyncDisposable {
 
   /** Runs a cell or a command that must succeed. */
   async run(sandboxId: string, request: ExecRequest): Promise<string> {
+    this.#signal.throwIfAborted();
     const said = await this.bare.run(sandboxId, request);
     if (said.exitCode !== 0) throw new Error(`exit code ${said.exitCode} in ${sandboxId}: ${said.stderr.slice(-2_000)}`);
     return said.stdout;

@@ -71,6 +71,7 @@ export async function benchEngine(
       log,
       limitMs: LIMIT_MS,
       signal,
+      tell: "program", // the mechanism daemon is in its group, and is needed for the end
       onLine: (line, stream) => {
         if (stream === "stderr") return progress.note(line);
         last = line;

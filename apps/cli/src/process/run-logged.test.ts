@@ -51,6 +51,25 @@ test("an interrupt ends the program and everything that it started", async () =>
   await expect.poll(() => identify(pid)).toBeUndefined();
 });
 
+test("a program that ends its own is told alone: what it started lives until it has ended", async () => {
+  const abort = new AbortController();
+  const lines: string[] = [];
+  const script = 'sleep 600 > /dev/null 2>&1 & trap "kill -0 $! && echo it lives; exit 0" TERM; echo $!; wait';
+  const run = runToEnd(
+    shell(script, {
+      signal: abort.signal,
+      tell: "program",
+      onLine: (line) => {
+        lines.push(line);
+        abort.abort(new Error("interrupted"));
+      },
+    }),
+  );
+  await expect(run).rejects.toThrow("interrupted");
+  expect(await readFile(join(dir, "log"), "utf8")).toContain("it lives");
+  await expect.poll(() => identify(Number(lines[0]))).toBeUndefined();
+});
+
 test("what a program leaves in the background ends with it", async () => {
   const lines: string[] = [];
   await runToEnd(shell("sleep 600 > /dev/null 2>&1 & echo $!", { onLine: (line) => lines.push(line) }));

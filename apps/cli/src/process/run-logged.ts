@@ -21,6 +21,8 @@ export interface LoggedRun {
   /** Called with each line of both streams. */
   onLine?: (line: string, stream: "stdout" | "stderr") => void;
   signal?: AbortSignal;
+  /** Who is told to end first: the whole group, or, where a program ends what it has started itself, that program alone. */
+  tell?: "group" | "program";
   /** Ended, with all that it started, after this long. */
   limitMs: number;
 }
@@ -49,7 +51,7 @@ export async function runToEnd(run: LoggedRun): Promise<RunEnd> {
     stdio: ["ignore", "pipe", "pipe"],
   });
   const closed = once(child, "close");
-  const ending = new GroupEnding(child.pid);
+  const ending = new GroupEnding(child.pid, run.tell ?? "group");
   const timer = setTimeout(() => ending.begin("time"), run.limitMs);
   const abort = (): void => ending.begin("abort");
   run.signal?.addEventListener("abort", abort, { once: true });
@@ -87,16 +89,18 @@ function follow(stream: Readable, name: "stdout" | "stderr", log: NodeJS.Writabl
 class GroupEnding {
   why: "time" | "abort" | undefined;
   readonly #group: number | undefined;
+  readonly #tell: "group" | "program";
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(group: number | undefined) {
+  constructor(group: number | undefined, tell: "group" | "program") {
     this.#group = group;
+    this.#tell = tell;
   }
 
   begin(why: "time" | "abort"): void {
     if (this.why !== undefined) return;
     this.why = why;
-    this.#send("SIGTERM");
+    this.#send("SIGTERM", this.#tell);
     this.#timer = setTimeout(() => this.#send("SIGKILL"), GRACE_MS);
   }
 
@@ -106,10 +110,10 @@ class GroupEnding {
     this.#send("SIGKILL");
   }
 
-  #send(signal: NodeJS.Signals): void {
+  #send(signal: NodeJS.Signals, to: "group" | "program" = "group"): void {
     if (this.#group === undefined) return;
     try {
-      process.kill(-this.#group, signal);
+      process.kill(to === "group" ? -this.#group : this.#group, signal);
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
     }
