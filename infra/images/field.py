@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """field.py IMAGE_JSON NAME: prints a field of an image's definition, a list one item a line."""
+
 import json
 import sys
 

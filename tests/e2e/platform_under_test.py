@@ -80,7 +80,15 @@ def platform_up() -> Iterator[Platform]:
 
 
 def checked(argv: list[str], timeout: float = 1_800) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, check=False, stdin=subprocess.DEVNULL, env={**os.environ, "COLLIMATE_TOOLS": str(TOOLS)})
+    done = subprocess.run(
+        argv,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "COLLIMATE_TOOLS": str(TOOLS)},
+    )
     assert done.returncode == 0, f"{argv}: {done.stderr}"
     return done.stdout.strip()
 
@@ -98,5 +106,17 @@ def image_of_one_program(name: str, registry: str, architecture: str, program: P
         checked(["umoci", "new", "--image", f"{layout}:one"])
         checked(["umoci", "insert", "--image", f"{layout}:one", str(program), "/program"])
         checked(["umoci", "config", "--image", f"{layout}:one", "--architecture", architecture, "--os", "linux"])
-        checked(["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", "--digestfile", f"{folder}/digest", f"oci:{layout}:one", f"docker://{registry}/tests/{name}:1"])
+        checked(
+            [
+                "skopeo",
+                "--insecure-policy",
+                "copy",
+                "--quiet",
+                "--dest-tls-verify=false",
+                "--digestfile",
+                f"{folder}/digest",
+                f"oci:{layout}:one",
+                f"docker://{registry}/tests/{name}:1",
+            ]
+        )
         return f"{registry}/tests/{name}@{Path(folder, 'digest').read_text().strip()}"

@@ -8,7 +8,9 @@ from collimate_rl import GatewayClient, TemplateHandle
 
 def test_children_have_the_interpreter_state_of_the_parent(client: GatewayClient, template: TemplateHandle) -> None:
     with client.session(template) as session:
-        assert session.exec(code="import numpy as np, json\nx = np.arange(1000)\nmemo = {'a': [1, 2]}\ndef f(y): return y + int(x.sum())").ok
+        assert session.exec(
+            code="import numpy as np, json\nx = np.arange(1000)\nmemo = {'a': [1, 2]}\ndef f(y): return y + int(x.sum())"
+        ).ok
         with session.fork_group(4) as group:
             results = group.exec_each(code="print(f(1), memo['a'], json.dumps(memo))")
     assert [r.stdout for r in results] == ['499501 [1, 2] {"a": [1, 2]}\n'] * 4
@@ -31,16 +33,20 @@ def test_children_have_a_running_process_and_its_open_pipe(client: GatewayClient
 
 def test_children_have_a_background_job_of_a_command(client: GatewayClient, template: TemplateHandle) -> None:
     with client.session(template) as session:
-        assert session.exec(command="nohup sh -c 'while :; do date +%s.%N > /tmp/next && mv /tmp/next /tmp/beat; sleep 0.05; done' >/dev/null 2>&1 &").ok
+        assert session.exec(
+            command="nohup sh -c 'while :; do date +%s.%N > /tmp/next && mv /tmp/next /tmp/beat; sleep 0.05; done' >/dev/null 2>&1 &"
+        ).ok
         with session.fork_group(2) as group:
-            probe = "a=$(cat /tmp/beat); sleep 0.4; b=$(cat /tmp/beat); [ -n \"$a\" ] && [ \"$a\" != \"$b\" ]"
+            probe = 'a=$(cat /tmp/beat); sleep 0.4; b=$(cat /tmp/beat); [ -n "$a" ] && [ "$a" != "$b" ]'
             assert [r.ok for r in group.exec_each(command=probe)] == [True, True]
         assert session.exec(command=probe).ok
 
 
 def test_children_have_files_and_working_directory(client: GatewayClient, template: TemplateHandle) -> None:
     with client.session(template) as session:
-        assert session.exec(code="import os\nos.makedirs('/srv/work', exist_ok=True)\nos.chdir('/srv/work')\nopen('note', 'wb').write(bytes(range(256)) * 400)").ok
+        assert session.exec(
+            code="import os\nos.makedirs('/srv/work', exist_ok=True)\nos.chdir('/srv/work')\nopen('note', 'wb').write(bytes(range(256)) * 400)"
+        ).ok
         with session.fork_group(3) as group:
             results = group.exec_each(code="print(os.getcwd(), open('note', 'rb').read() == bytes(range(256)) * 400)")
     assert [r.stdout for r in results] == ["/srv/work True\n"] * 3
@@ -74,7 +80,9 @@ def test_the_parent_goes_on_and_is_forked_again(client: GatewayClient, template:
         for step in range(3):
             assert session.exec(code=f"log.append({step})").ok
             with session.fork_group(2) as group:
-                assert [r.stdout for r in group.exec_each(code="log.append('child'); print(log)")] == [f"{[*range(step + 1), 'child']}\n"] * 2
+                assert [r.stdout for r in group.exec_each(code="log.append('child'); print(log)")] == [
+                    f"{[*range(step + 1), 'child']}\n"
+                ] * 2
         assert session.exec(code="print(log)").stdout == "[0, 1, 2]\n"
 
 

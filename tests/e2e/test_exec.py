@@ -60,7 +60,9 @@ def test_code_keeps_its_state_and_says_when_it_is_lost(sandbox: Sandbox) -> None
 
 
 def test_output_of_subprocesses_in_code_is_captured(sandbox: Sandbox) -> None:
-    r = sandbox.exec(code="import subprocess, os\nprint('a', flush=True)\nsubprocess.run(['sh', '-c', 'echo b; echo c >&2'])\nos.write(1, b'd\\n')")
+    r = sandbox.exec(
+        code="import subprocess, os\nprint('a', flush=True)\nsubprocess.run(['sh', '-c', 'echo b; echo c >&2'])\nos.write(1, b'd\\n')"
+    )
     assert (r.stdout, r.stderr) == ("a\nb\nd\n", "c\n")
 
 

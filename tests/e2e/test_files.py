@@ -91,7 +91,10 @@ def test_a_sparse_file_larger_than_the_disk_is_refused(session: Session) -> None
 def test_links_lead_to_places_inside_only(session: Session, platform: Platform) -> None:
     target = f"/tmp/escape-{random.randbytes(6).hex()}"
     depth = "../" * 40
-    shell(session, f"ln -s {depth}etc/hostname /srv/up; ln -s {target[1:]} /srv/relative; ln -s {depth[:-1]}{target} /srv/out; ln -s /proc/1/root /srv/root; ln -s /loop /loop")
+    shell(
+        session,
+        f"ln -s {depth}etc/hostname /srv/up; ln -s {target[1:]} /srv/relative; ln -s {depth[:-1]}{target} /srv/out; ln -s /proc/1/root /srv/root; ln -s /loop /loop",
+    )
     inside = shell(session, "cat /etc/hostname 2>/dev/null || true").encode()
     if inside:
         assert session.download("/srv/up") == inside
@@ -122,7 +125,7 @@ def test_an_upload_that_meets_forks_arrives_whole_and_no_child_has_a_part_of_it(
             count += 1
         return count
 
-    look = "set -- /srv/.[!.]* /srv/*; for f; do [ -e \"$f\" ] && stat -c '%n %s' \"$f\"; done; true"
+    look = 'set -- /srv/.[!.]* /srv/*; for f; do [ -e "$f" ] && stat -c \'%n %s\' "$f"; done; true'
     with ThreadPoolExecutor(1) as pool:
         uploads = pool.submit(upload_again_and_again)
         try:
@@ -158,7 +161,11 @@ def test_a_caller_that_leaves_in_the_middle_changes_nothing(session: Session, pl
     where = urlsplit(platform.url)
     connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=30)
     connection.putrequest("PUT", f"/v1/sandboxes/{session.id}/files?path={quote('/srv/f')}")
-    for name, value in {"Authorization": f"Bearer {platform.api_key}", "Content-Type": "application/octet-stream", "Content-Length": str(8 * MIB)}.items():
+    for name, value in {
+        "Authorization": f"Bearer {platform.api_key}",
+        "Content-Type": "application/octet-stream",
+        "Content-Length": str(8 * MIB),
+    }.items():
         connection.putheader(name, value)
     connection.endheaders(bytes(4 * MIB))
     connection.close()

@@ -57,7 +57,13 @@ def test_an_exception_in_a_child_is_a_result(client: GatewayClient, template: Te
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_program_that_is_interrupted(client: GatewayClient, template: TemplateHandle, platform: Platform, how: signal.Signals) -> None:
     before = live_ids(client)
-    program = subprocess.Popen([sys.executable, "-c", GROUP, template.id], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "COLLIMATE_BASE_URL": platform.url, "COLLIMATE_API_KEY": platform.api_key})
+    program = subprocess.Popen(
+        [sys.executable, "-c", GROUP, template.id],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "COLLIMATE_BASE_URL": platform.url, "COLLIMATE_API_KEY": platform.api_key},
+    )
     assert program.stdout is not None
     assert program.stdout.readline() == "forked\n"
     assert len(live_ids(client) - before) == 5

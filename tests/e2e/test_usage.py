@@ -14,7 +14,9 @@ def totals(client: GatewayClient, begun: str) -> dict[str, float]:
     return client.usage(from_ts=begun, to_ts=now)["totals"]
 
 
-def test_a_sandbox_of_one_vcpu_that_lived_ten_seconds_is_ten_vcpu_seconds(meter_client: GatewayClient, meter_template: TemplateHandle) -> None:
+def test_a_sandbox_of_one_vcpu_that_lived_ten_seconds_is_ten_vcpu_seconds(
+    meter_client: GatewayClient, meter_template: TemplateHandle
+) -> None:
     begun = datetime.now(UTC).isoformat()
     before = totals(meter_client, begun)["vcpu_seconds"]
     with meter_client.session(meter_template) as session:

@@ -25,18 +25,39 @@ const configSchema = z.object({
   /** Execs at once on that surface; the rest waits in line. */
   AGENT_SESSION_EXECS: z.coerce.number().int().min(1).max(4_096).default(256),
   /** A session of that surface without an exec for this long is ended; 0: never. */
-  AGENT_SESSION_IDLE_S: z.coerce.number().min(0).max(30 * 86_400).default(1_800),
+  AGENT_SESSION_IDLE_S: z.coerce
+    .number()
+    .min(0)
+    .max(30 * 86_400)
+    .default(1_800),
   /** Where the built programs are: criu/criu, guest/collimate-init, host/collimate-hostd. */
   COLLIMATE_TOOLS: z.string().startsWith("/").default("/var/cache/collimate"),
   /** Registries that speak plain http, separated by commas, as host:port. */
-  REGISTRY_INSECURE_HOSTS: z.string().default("").transform((s) => s.split(",").map((h) => h.trim()).filter(Boolean)),
+  REGISTRY_INSECURE_HOSTS: z
+    .string()
+    .default("")
+    .transform((s) =>
+      s
+        .split(",")
+        .map((h) => h.trim())
+        .filter(Boolean),
+    ),
   /** Slots kept prepared, and the most sandboxes at once. */
   AGENT_SLOTS_READY: z.coerce.number().int().min(0).max(4_096).default(72),
   AGENT_SLOTS_MAX: z.coerce.number().int().min(1).max(32_768).default(2_048),
   /** Restores at a time: four per core was the quickest on 2 cores. */
-  AGENT_RESTORES: z.coerce.number().int().min(1).max(256).default(4 * cpus().length),
+  AGENT_RESTORES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(256)
+    .default(4 * cpus().length),
   /** Memory never given to sandboxes. */
-  AGENT_RESERVE_MIB: z.coerce.number().int().min(0).default(Math.min(2_048, Math.round(totalmem() / 2 ** 20 / 10))),
+  AGENT_RESERVE_MIB: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(Math.min(2_048, Math.round(totalmem() / 2 ** 20 / 10))),
   HEARTBEAT_MS: z.coerce.number().int().min(100).max(60_000).default(2_000),
   LOG_LEVEL: z.string().default("info"),
 });

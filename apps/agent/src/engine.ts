@@ -90,10 +90,20 @@ export class Engine {
 
   /** Snapshots that can be restored here: warm = prepared slots beside a resident holder, frozen = on disk only. */
   templatesHere(): Heartbeat["snapshots"] {
-    return this.#parts.snapshots.list().filter(({ manifest }) => manifest.kind !== "fork").map(({ manifest }) => {
-      const resident = this.#parts.holders.isResident(manifest.id);
-      return { snapshotId: manifest.id, templateId: manifest.templateId, resident, warm: resident ? this.slots.prepared : 0, frozen: resident ? 0 : 1, privateBytes: manifest.privateBytes };
-    });
+    return this.#parts.snapshots
+      .list()
+      .filter(({ manifest }) => manifest.kind !== "fork")
+      .map(({ manifest }) => {
+        const resident = this.#parts.holders.isResident(manifest.id);
+        return {
+          snapshotId: manifest.id,
+          templateId: manifest.templateId,
+          resident,
+          warm: resident ? this.slots.prepared : 0,
+          frozen: resident ? 0 : 1,
+          privateBytes: manifest.privateBytes,
+        };
+      });
   }
 
   /** The newest snapshot of a template, by the template's id or the snapshot's own. */

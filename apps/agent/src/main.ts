@@ -40,7 +40,10 @@ async function main(): Promise<void> {
   const port = typeof address === "object" && address ? address.port : config.AGENT_PORT;
   const url = config.AGENT_URL ?? `http://${config.AGENT_HOST}:${port}`;
 
-  const queues = openQueues(config.REDIS_URL, { onError: (err) => log.warn({ err }, "queue trouble"), onDeadLetter: (letter) => log.error({ letter }, "job given up") });
+  const queues = openQueues(config.REDIS_URL, {
+    onError: (err) => log.warn({ err }, "queue trouble"),
+    onDeadLetter: (letter) => log.error({ letter }, "job given up"),
+  });
   const report = queues.report.bind(queues);
   const daemon = await openDaemon(config, node, await ownVersion(), stopping.signal, log);
   node.onExit(async (sandbox, reason, cleared) => {
@@ -50,7 +53,12 @@ async function main(): Promise<void> {
     if (isPlatforms(sandbox)) await report({ kind: "exited", nodeId: config.NODE_ID, sandboxId: sandbox.id, at, reason });
   });
   const heartbeats = new HeartbeatMaker(node.engine, {
-    nodeId: config.NODE_ID, url, criu: node.criuVersion, cgroup: node.cgroupVersion, reserveMib: config.AGENT_RESERVE_MIB, stateFolder: config.AGENT_STATE,
+    nodeId: config.NODE_ID,
+    url,
+    criu: node.criuVersion,
+    cgroup: node.cgroupVersion,
+    reserveMib: config.AGENT_RESERVE_MIB,
+    stateFolder: config.AGENT_STATE,
   });
   const activity = node.activity;
   const beat = async () => {

@@ -11,14 +11,20 @@ export async function mountMemoryFolder(folder: string): Promise<void> {
   const mounts = await readFile("/proc/self/mountinfo", "utf8");
   if (mounts.split("\n").some((line) => line.split(" ")[4] === folder)) return;
   const half = Math.floor(totalmem() / 2);
-  const mounted = await runProgram(["mount", "-t", "tmpfs", "-o", `size=${half},mode=0700,huge=within_size,nosuid,nodev,noexec`, "collimate-memory", folder], { timeoutMs: 10_000 });
+  const mounted = await runProgram(
+    ["mount", "-t", "tmpfs", "-o", `size=${half},mode=0700,huge=within_size,nosuid,nodev,noexec`, "collimate-memory", folder],
+    { timeoutMs: 10_000 },
+  );
   if (!mounted.ok) throw new Error(`no tmpfs for process images: ${mounted.said}`);
 }
 
 /** The agent mounts and unmounts all day; in the host's own mount namespace each of these would be seen by every other service. */
 export async function requireOwnMountNamespace(): Promise<void> {
   const [own, host] = await Promise.all([readNamespace("self"), readNamespace("1")]);
-  if (own !== undefined && own === host) throw new Error("start the agent in a mount namespace of its own: unshare --mount --propagation private -- node apps/agent/src/main.ts");
+  if (own !== undefined && own === host)
+    throw new Error(
+      "start the agent in a mount namespace of its own: unshare --mount --propagation private -- node apps/agent/src/main.ts",
+    );
 }
 
 /** Undefined where the first process keeps its namespaces to itself: then nothing can be said. */

@@ -49,10 +49,19 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
   if (!criu.works) throw new Error(`this host cannot checkpoint: ${criu.reason}`);
   const holders = new Holders(criu.program, paths.run, await cgroups.create("holders", {}), log);
   const guestLayer = await ensureGuestLayer(paths.guestLayer, tool("guest", "collimate-init"));
-  const hostd = await Hostd.start({ binary: tool("host", "collimate-hostd"), socket: join(paths.run, "hostd.sock"), onLog: (line) => log.warn({ hostd: line }, "mechanism daemon") });
+  const hostd = await Hostd.start({
+    binary: tool("host", "collimate-hostd"),
+    socket: join(paths.run, "hostd.sock"),
+    onLog: (line) => log.warn({ hostd: line }, "mechanism daemon"),
+  });
 
   const registry = new SandboxRegistry();
-  const slots = new Slots(hostd.client, cgroups, { folder: paths.slots, ready: config.AGENT_SLOTS_READY, max: config.AGENT_SLOTS_MAX }, log);
+  const slots = new Slots(
+    hostd.client,
+    cgroups,
+    { folder: paths.slots, ready: config.AGENT_SLOTS_READY, max: config.AGENT_SLOTS_MAX },
+    log,
+  );
   const taker = new SnapshotTaker(criu.program, criu.version, snapshots);
   const starter = new Starter(paths, hostd, snapshots, rootfs);
   const ender = new Ender(hostd.client, slots, snapshots, registry);
@@ -70,13 +79,15 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
 
   let tellExit: ExitListener = async () => {};
   registry.onAdd((sandbox) => {
-    void sandbox.watch.ended.then(async (how) => {
-      if (how !== "exited" || sandbox.ending) return;
-      const reason = await whyItEnded(sandbox);
-      log.warn({ sandboxId: sandbox.id, reason }, "a sandbox ended by itself");
-      const cleared = ender.end(sandbox);
-      await Promise.all([cleared, tellExit(sandbox, reason, cleared)]);
-    }).catch((err: unknown) => log.error({ err, sandboxId: sandbox.id }, "its end could not be handled"));
+    void sandbox.watch.ended
+      .then(async (how) => {
+        if (how !== "exited" || sandbox.ending) return;
+        const reason = await whyItEnded(sandbox);
+        log.warn({ sandboxId: sandbox.id, reason }, "a sandbox ended by itself");
+        const cleared = ender.end(sandbox);
+        await Promise.all([cleared, tellExit(sandbox, reason, cleared)]);
+      })
+      .catch((err: unknown) => log.error({ err, sandboxId: sandbox.id }, "its end could not be handled"));
   });
   const activity = new ActivityLog(registry);
 

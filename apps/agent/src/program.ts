@@ -19,7 +19,10 @@ const SAID_MAX = 4_000;
  */
 const DIES_WITH_US = ["--pdeathsig", "KILL", "--"] as const;
 
-export async function runProgram(argv: readonly [string, ...string[]], options: { timeoutMs: number; cwd?: string; signal?: AbortSignal }): Promise<ProgramResult> {
+export async function runProgram(
+  argv: readonly [string, ...string[]],
+  options: { timeoutMs: number; cwd?: string; signal?: AbortSignal },
+): Promise<ProgramResult> {
   const result = await execa("setpriv", [...DIES_WITH_US, ...argv], {
     timeout: options.timeoutMs,
     forceKillAfterDelay: 1_000,

@@ -9,7 +9,13 @@ import type { AgentPaths } from "./paths.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
 
 /** Every process of ours lives in a group below `collimate/<node>`: sandboxes, holders, half-made restores. */
-export async function reconcile(cgroups: Cgroups, paths: AgentPaths, snapshots: SnapshotStore, rootfs: RootfsStore, log: Logger): Promise<void> {
+export async function reconcile(
+  cgroups: Cgroups,
+  paths: AgentPaths,
+  snapshots: SnapshotStore,
+  rootfs: RootfsStore,
+  log: Logger,
+): Promise<void> {
   const strays = await cgroups.list();
   for (const name of strays) {
     const group = cgroups.get(name);

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The far end of the agent's file surface (contracts/files.ts), for tests of the api alone: files of this machine. */
-import { CollimateError, FILE_HASH_HEADER, FILE_MODE_HEADER, FILE_TYPE, fileHashSchema, getFileSchema, putFileSchema } from "@collimate/contracts";
+import {
+  CollimateError,
+  FILE_HASH_HEADER,
+  FILE_MODE_HEADER,
+  FILE_TYPE,
+  fileHashSchema,
+  getFileSchema,
+  putFileSchema,
+} from "@collimate/contracts";
 import type { FileReply } from "@collimate/contracts";
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -22,7 +30,8 @@ export async function serveFile(request: IncomingMessage, response: ServerRespon
 async function put(request: IncomingMessage, query: URLSearchParams): Promise<FileReply> {
   const { path, mode } = putFileSchema.parse(Object.fromEntries(query));
   const wanted = fileHashSchema.optional().parse(request.headers[FILE_HASH_HEADER]);
-  if ((await stat(path).catch(() => undefined))?.isDirectory()) throw new CollimateError("bad_request", `cannot replace ${path}: Is a directory`);
+  if ((await stat(path).catch(() => undefined))?.isDirectory())
+    throw new CollimateError("bad_request", `cannot replace ${path}: Is a directory`);
   const temporary = `${path}.${randomUUID()}`;
   await mkdir(dirname(path), { recursive: true });
   const hash = createHash("sha256");
@@ -40,7 +49,8 @@ async function put(request: IncomingMessage, query: URLSearchParams): Promise<Fi
       createWriteStream(temporary),
     );
     const sha256 = hash.digest("hex");
-    if (wanted !== undefined && wanted !== sha256) throw new CollimateError("bad_request", `the bytes that came for ${path} are not those of the given SHA-256`);
+    if (wanted !== undefined && wanted !== sha256)
+      throw new CollimateError("bad_request", `the bytes that came for ${path} are not those of the given SHA-256`);
     if (mode !== undefined) await chmod(temporary, mode);
     await rename(temporary, path);
     return { path, size, sha256 };
@@ -57,7 +67,9 @@ async function get(response: ServerResponse, path: string): Promise<void> {
   response.writeHead(200, {
     "content-type": FILE_TYPE,
     "content-length": found.size,
-    [FILE_HASH_HEADER]: createHash("sha256").update(await readFile(path)).digest("hex"),
+    [FILE_HASH_HEADER]: createHash("sha256")
+      .update(await readFile(path))
+      .digest("hex"),
     [FILE_MODE_HEADER]: (found.mode & 0o7777).toString(8).padStart(4, "0"),
   });
   await pipeline(createReadStream(path), response);

@@ -19,12 +19,25 @@ handle = Template.bake(client, name="swe-rollout", image="registry.test/i@sha256
 again = Template.bake(client, name="swe-rollout", image="registry.test/i@sha256:1", ready=Ready(cmd="true"), width=8)
 seen["same_template"] = handle.id == again.id
 status = handle.wait(timeout=20, poll_interval=0.1)
-seen["status"] = {"phase": status.phase, "declared": status.declared, "total": status.total, "converged": status.converged, "bake_mode": status.bake_mode}
+seen["status"] = {
+    "phase": status.phase,
+    "declared": status.declared,
+    "total": status.total,
+    "converged": status.converged,
+    "bake_mode": status.bake_mode,
+}
 seen["attached"] = Template.attach(client, handle.id).name
 
 with client.session(handle, label="parent") as session:
     result = session.exec(code="import sys; print('out', end=''); print('err', end='', file=sys.stderr); sys.exit(3)")
-    seen["exec"] = {"stdout": result.stdout, "stderr": result.stderr, "exit_code": result.exit_code, "ok": result.ok, "seed_ack": result.seed_ack, "seed": len(result.seed)}
+    seen["exec"] = {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "exit_code": result.exit_code,
+        "ok": result.ok,
+        "seed_ack": result.seed_ack,
+        "seed": len(result.seed),
+    }
     session.exec(command="true", seed="0f" * 32, timeout_seconds=5)
     with session.fork_group(40, labels=[str(i) for i in range(40)]) as group:
         seen["fork"] = {"children": len(group), "distinct": len({c.session_id for c in group})}
@@ -47,7 +60,13 @@ with Sandbox(handle.id, client=client) as sandbox:
     seen["sandbox"] = sandbox.exec("print('positional')").stdout
     seen["warm_hit"] = sandbox.warm_hit
 
-grades = grade_batch(client, handle.id, ["def solve(x):\n    return x + 1", "def solve(x):\n    return x"], UnitTestReward(tests=[{"input": 1, "expected": 2}]), concurrency=2)
+grades = grade_batch(
+    client,
+    handle.id,
+    ["def solve(x):\n    return x + 1", "def solve(x):\n    return x"],
+    UnitTestReward(tests=[{"input": 1, "expected": 2}]),
+    concurrency=2,
+)
 seen["rewards"] = [g.reward for g in grades]
 
 

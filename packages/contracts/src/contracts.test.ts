@@ -1,16 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 import {
-  API_KEY, CollimateError, errorBody, ERRORS, execRequestSchema, idSchema, newId, next, SANDBOX_MACHINE, sandboxStateSchema, sources, target, TEMPLATE_MACHINE, TIER_LIMITS,
+  API_KEY,
+  CollimateError,
+  errorBody,
+  ERRORS,
+  execRequestSchema,
+  idSchema,
+  newId,
+  next,
+  SANDBOX_MACHINE,
+  sandboxStateSchema,
+  sources,
+  target,
+  TEMPLATE_MACHINE,
+  TIER_LIMITS,
 } from "./index.ts";
 
 describe("errors", () => {
   it("carry the strings that every published client reads", () => {
     const body = errorBody(new CollimateError("not_found", "no sandbox sb_1"), "req_1", "daemon");
-    expect(body).toMatchObject({ code: "not_found", message: "no sandbox sb_1", error: "no sandbox sb_1", error_code: "no_such_session", retryable: false });
+    expect(body).toMatchObject({
+      code: "not_found",
+      message: "no sandbox sb_1",
+      error: "no sandbox sb_1",
+      error_code: "no_such_session",
+      retryable: false,
+    });
   });
   it("survive the journey between services", () => {
-    const error = CollimateError.fromFailure(new CollimateError("bake_failed", "ready command gave 3", { detail: "x".repeat(20_000) }).toFailure());
+    const error = CollimateError.fromFailure(
+      new CollimateError("bake_failed", "ready command gave 3", { detail: "x".repeat(20_000) }).toFailure(),
+    );
     expect(error.status).toBe(ERRORS.bake_failed.status);
     expect(error.detail).toHaveLength(16_000);
   });

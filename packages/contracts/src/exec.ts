@@ -20,7 +20,10 @@ export const execRequestSchema = z
     command: argument.optional(),
     code: z.string().max(BODY_MAX).optional(),
     commands: z.array(z.array(argument).min(1).max(4_096)).min(1).max(256).optional(),
-    files: z.array(z.object({ path: z.string().min(1).max(4_096), content: z.string() })).max(1_024).optional(),
+    files: z
+      .array(z.object({ path: z.string().min(1).max(4_096), content: z.string() }))
+      .max(1_024)
+      .optional(),
     timeout_seconds: z.number().min(0).max(EXEC_TIMEOUT_MAX_S).optional(),
     seed: seedSchema.optional(),
     cwd: z.string().max(4_096).optional(),

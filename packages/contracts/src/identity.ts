@@ -6,7 +6,15 @@ import { z } from "zod";
 export const idSchema = z.string().regex(/^[A-Za-z0-9_-]{1,80}$/, "an id has only letters, digits, _ and -");
 
 export const ID_PREFIX = {
-  tenant: "ten", key: "key", template: "tpl", snapshot: "snp", sandbox: "sb", operation: "op", node: "node", request: "req", exec: "ex",
+  tenant: "ten",
+  key: "key",
+  template: "tpl",
+  snapshot: "snp",
+  sandbox: "sb",
+  operation: "op",
+  node: "node",
+  request: "req",
+  exec: "ex",
 } as const;
 export type IdKind = keyof typeof ID_PREFIX;
 

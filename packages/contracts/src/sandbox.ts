@@ -35,7 +35,16 @@ export const forkSandboxSchema = z.object({
 export type ForkSandbox = z.infer<typeof forkSandboxSchema>;
 
 export const sandboxStateSchema = z.enum([
-  "requested", "placing", "starting", "running", "suspending", "suspended", "resuming", "deleting", "deleted", "failed",
+  "requested",
+  "placing",
+  "starting",
+  "running",
+  "suspending",
+  "suspended",
+  "resuming",
+  "deleting",
+  "deleted",
+  "failed",
 ]);
 export type SandboxState = z.infer<typeof sandboxStateSchema>;
 
@@ -75,6 +84,11 @@ export type ForkReply = z.infer<typeof forkReplySchema>;
 /** Daemon surface. */
 export const createSessionSchema = z.object({ template_id: z.string().min(1).max(1_024), egress: egressSchema.optional() });
 export const sessionInfoSchema = z.object({
-  session_id: idSchema, template_id: z.string(), age_secs: z.number(), idle_secs: z.number(), exec_count: z.int(), endpoints: endpointsSchema,
+  session_id: idSchema,
+  template_id: z.string(),
+  age_secs: z.number(),
+  idle_secs: z.number(),
+  exec_count: z.int(),
+  endpoints: endpointsSchema,
 });
 export type SessionInfo = z.infer<typeof sessionInfoSchema>;

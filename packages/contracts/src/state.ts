@@ -23,7 +23,19 @@ export function sources<S extends string, E extends string>(table: readonly Tran
 }
 
 export type SandboxEvent =
-  | "place" | "unplace" | "start" | "ran" | "suspend" | "suspended" | "kept" | "resume" | "resumed" | "put_back" | "delete" | "deleted" | "fail";
+  | "place"
+  | "unplace"
+  | "start"
+  | "ran"
+  | "suspend"
+  | "suspended"
+  | "kept"
+  | "resume"
+  | "resumed"
+  | "put_back"
+  | "delete"
+  | "deleted"
+  | "fail";
 
 export const SANDBOX_MACHINE: readonly Transition<SandboxState, SandboxEvent>[] = [
   { from: ["requested"], event: "place", to: "placing" },
@@ -39,7 +51,11 @@ export const SANDBOX_MACHINE: readonly Transition<SandboxState, SandboxEvent>[] 
   { from: ["resuming"], event: "resumed", to: "running" },
   // The resume failed; its snapshot is still there.
   { from: ["resuming"], event: "put_back", to: "suspended" },
-  { from: ["requested", "placing", "starting", "running", "suspending", "suspended", "resuming", "failed"], event: "delete", to: "deleting" },
+  {
+    from: ["requested", "placing", "starting", "running", "suspending", "suspended", "resuming", "failed"],
+    event: "delete",
+    to: "deleting",
+  },
   { from: ["deleting"], event: "deleted", to: "deleted" },
   { from: ["requested", "placing", "starting", "running", "suspending", "suspended", "resuming"], event: "fail", to: "failed" },
 ];
@@ -55,7 +71,14 @@ export function target<S extends string, E extends string>(table: readonly Trans
 export const METERED_STATES: readonly SandboxState[] = ["running", "suspending"];
 /** States in which a row is not yet done with. */
 export const LIVE_STATES: readonly SandboxState[] = [
-  "requested", "placing", "starting", "running", "suspending", "suspended", "resuming", "deleting",
+  "requested",
+  "placing",
+  "starting",
+  "running",
+  "suspending",
+  "suspended",
+  "resuming",
+  "deleting",
 ];
 
 export type TemplateEvent = "convert" | "distribute" | "live" | "fail" | "rebake";

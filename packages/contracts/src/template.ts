@@ -29,7 +29,11 @@ export type Ready = z.infer<typeof readySchema>;
 export const widthSchema = z.int().min(0).max(100_000);
 
 export const createTemplateSchema = z.object({
-  name: z.string().min(1).max(200).regex(/^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/, "letters, digits and ._:@/- only"),
+  name: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._:@/-]*$/, "letters, digits and ._:@/- only"),
   image: z.string().min(1).max(1_024),
   pool: z.object({ width: widthSchema, cold_fraction: z.number().min(0).max(100).optional() }).optional(),
   ready: readySchema.optional(),

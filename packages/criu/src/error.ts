@@ -28,11 +28,7 @@ export class CriuError extends Error {
    */
   readonly treeDamaged: boolean;
 
-  constructor(
-    code: CriuErrorCode,
-    message: string,
-    options: { log?: readonly string[]; treeDamaged?: boolean; cause?: unknown } = {},
-  ) {
+  constructor(code: CriuErrorCode, message: string, options: { log?: readonly string[]; treeDamaged?: boolean; cause?: unknown } = {}) {
     const log = options.log ?? [];
     super(log.length > 0 ? `${message}\n${log.map((line) => `  ${line}`).join("\n")}` : message, {
       cause: options.cause,

@@ -134,12 +134,7 @@ async function converse<Reply>(socket: Socket, request: Exchange<Reply>): Promis
 /** An error of the caller's, on its way out untouched. */
 class CallerError extends Error {}
 
-async function takeTurn<Reply>(
-  socket: Socket,
-  request: Exchange<Reply>,
-  namespace: number,
-  isAwaited: () => boolean,
-): Promise<void> {
+async function takeTurn<Reply>(socket: Socket, request: Exchange<Reply>, namespace: number, isAwaited: () => boolean): Promise<void> {
   try {
     await request.onNamespace?.(namespace);
   } catch (cause) {

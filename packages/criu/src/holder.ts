@@ -244,7 +244,10 @@ async function readyLine(stream: Readable): Promise<string | undefined> {
   let text = "";
   for await (const chunk of stream) {
     text = (text + chunk).slice(-OUTPUT_BYTES);
-    const line = text.split("\n").slice(0, -1).find((one) => one.startsWith('{"ready"'));
+    const line = text
+      .split("\n")
+      .slice(0, -1)
+      .find((one) => one.startsWith('{"ready"'));
     if (line !== undefined) return line;
   }
   return undefined;

@@ -9,9 +9,7 @@ test("quotes the errors and not what every run says", () => {
     "     2: Error (criu/files-reg.c:2353): Can't open file stderr on restore: Permission denied",
     "Error (criu/cr-restore.c:2331): Restoring FAILED.",
   ].join("\n");
-  expect(meaningfulLines(log)).toEqual([
-    "2: Error (criu/files-reg.c:2353): Can't open file stderr on restore: Permission denied",
-  ]);
+  expect(meaningfulLines(log)).toEqual(["2: Error (criu/files-reg.c:2353): Can't open file stderr on restore: Permission denied"]);
 });
 
 test("falls back to warnings, then to the last lines", () => {

@@ -17,7 +17,12 @@ export function meaningfulLines(log: string): string[] {
   const lines = log
     .split("\n")
     // biome-ignore lint: control characters are what is meant
-    .map((line) => line.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?").trim().slice(0, LINE_LENGTH))
+    .map((line) =>
+      line
+        .replace(/[\u0000-\u001f\u007f-\u009f]/g, "?")
+        .trim()
+        .slice(0, LINE_LENGTH),
+    )
     .filter((line) => line !== "" && !NOISE.some((noise) => noise.test(line)));
   for (const kind of [/Error \(|^Error/, /Warn /, /./]) {
     const found = lines.filter((line) => kind.test(line));

@@ -52,9 +52,10 @@ export function withOrphansAtInit(entries: readonly TreeEntry[]): TreeEntry[] {
 }
 
 export function decodeTree(image: Buffer): TreeEntry[] {
-  if (image.length < HEADER_BYTES || image.readUInt32LE(0) !== COMMON_MAGIC || image.readUInt32LE(4) !== PSTREE_MAGIC) throw new Error("not a process tree image");
+  if (image.length < HEADER_BYTES || image.readUInt32LE(0) !== COMMON_MAGIC || image.readUInt32LE(4) !== PSTREE_MAGIC)
+    throw new Error("not a process tree image");
   const entries: TreeEntry[] = [];
-  for (let at = HEADER_BYTES; at < image.length; ) {
+  for (let at = HEADER_BYTES; at < image.length;) {
     const size = image.readUInt32LE(at);
     entries.push(decodeEntry(image.subarray(at + 4, at + 4 + size)));
     at += 4 + size;

@@ -9,16 +9,7 @@ import type { CriuProgram } from "./flags.ts";
 import { runCriu } from "./run.ts";
 
 /** What of the kernel matters to us, by criu's names (`criu check --feature NAME`). */
-const FEATURES = [
-  "clone3_set_tid",
-  "pagemap_scan",
-  "userns",
-  "timens",
-  "cgroupns",
-  "uffd",
-  "mem_dirty_track",
-  "overlayfs_maps",
-] as const;
+const FEATURES = ["clone3_set_tid", "pagemap_scan", "userns", "timens", "cgroupns", "uffd", "mem_dirty_track", "overlayfs_maps"] as const;
 export type Feature = (typeof FEATURES)[number];
 
 /** Without these nothing here works. */

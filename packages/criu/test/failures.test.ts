@@ -64,9 +64,7 @@ async function restoreRequest(extra: string): Promise<string> {
 
 describe("a restore that fails", () => {
   test("because its root is missing says so and leaves no process", async () => {
-    const error = await errorOf(
-      holder.restore({ root: "/nonexistent", work: world.path(world.name("work")), uidBase: world.uidBase() }),
-    );
+    const error = await errorOf(holder.restore({ root: "/nonexistent", work: world.path(world.name("work")), uidBase: world.uidBase() }));
     expect(error.code).toBe("failed");
     expect(error.log.join("\n")).toMatch(/nable to mount/);
     await expectNothingLeft();
@@ -278,10 +276,7 @@ describe("a holder", () => {
   test("does not give its own oom_score_adj to copies", async () => {
     const marked = await world.hold(snapshot, { oomScoreAdj: 200, table: world.path("marked.tab") });
     const score = async (pid: number) => Number(await readFile(`/proc/${pid}/oom_score_adj`, "utf8"));
-    const [plain, chosen] = [
-      await world.restore(marked, snapshot),
-      await world.restore(marked, snapshot, { oomScoreAdj: 500 }),
-    ];
+    const [plain, chosen] = [await world.restore(marked, snapshot), await world.restore(marked, snapshot, { oomScoreAdj: 500 })];
     expect([await score(marked.pid), await score(plain.pid), await score(chosen.pid)]).toEqual([200, 0, 500]);
   });
 });

@@ -91,7 +91,11 @@ export class World {
 
   async #makeGuest(): Promise<void> {
     for (const name of ["dev/shm", "proc", "tmp"]) await mkdir(join(this.guest, name), { recursive: true });
-    for (const [name, minor] of [["null", 3], ["zero", 5], ["urandom", 9]] as const) {
+    for (const [name, minor] of [
+      ["null", 3],
+      ["zero", 5],
+      ["urandom", 9],
+    ] as const) {
       await run("mknod", ["-m", "666", join(this.guest, "dev", name), "c", "1", String(minor)]);
     }
     for (const name of ["dev/shm", "tmp"]) await chmod(join(this.guest, name), 0o1777);

@@ -113,7 +113,10 @@ test("many streams in both directions lose nothing over many quiesces, and no ex
   };
   const echo = async (exitCode: number): Promise<void> => {
     const hash = createHash("sha256");
-    const result = await sandbox.guest.exec({ shell: `cat; exit ${exitCode}`, stdin: input }, { onStdout: (chunk) => void hash.update(chunk), reconnect });
+    const result = await sandbox.guest.exec(
+      { shell: `cat; exit ${exitCode}`, stdin: input },
+      { onStdout: (chunk) => void hash.update(chunk), reconnect },
+    );
     expect([result.exitCode, hash.digest("hex")]).toEqual([exitCode, wanted]);
   };
   const cell = async (): Promise<void> => {

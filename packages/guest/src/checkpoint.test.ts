@@ -6,14 +6,21 @@ import { TestSandbox, until } from "../testing/sandbox.ts";
 
 /** Not on the disk of "/": overlayfs refuses layers that lie in one another. */
 const shared = "/dev/shm/guest-checkpoint-";
-const identity = (sandboxId: string, generation: number, fill: number) => ({ hostname: sandboxId, sandboxId, generation, entropy: Buffer.alloc(32, fill) });
+const identity = (sandboxId: string, generation: number, fill: number) => ({
+  hostname: sandboxId,
+  sandboxId,
+  generation,
+  entropy: Buffer.alloc(32, fill),
+});
 
 test.skipIf(!criu)("a sandbox with an interpreter, running commands and open streams lives on in its children", async () => {
   const folder = await mkdtemp(shared);
   try {
     const parent = await TestSandbox.startDumpable(folder);
     await parent.guest.identity(identity("sb_parent", 1, 1));
-    await parent.py("import random, threading, subprocess\nx = 41\nkept = random.Random(1)\nbackground = subprocess.Popen(['sleep', '321.1'])");
+    await parent.py(
+      "import random, threading, subprocess\nx = 41\nkept = random.Random(1)\nbackground = subprocess.Popen(['sleep', '321.1'])",
+    );
 
     let seen = "";
     const counting = parent.guest.start(
@@ -71,9 +78,18 @@ test.skipIf(!criu)("children with one seed draw the same, from kept generators t
     await using two = await restore(folder, "two");
     await using three = await restore(folder, "three");
     const draws: string[] = [];
-    for (const [i, [child, fill]] of ([[one, 7], [two, 7], [three, 8]] as const).entries()) {
+    for (const [i, [child, fill]] of (
+      [
+        [one, 7],
+        [two, 7],
+        [three, 8],
+      ] as const
+    ).entries()) {
       await child.guest.identity(identity(`sb_${i}`, 1, i));
-      const { stdout, seedAck } = await child.guest.exec({ code: "print(random.random(), *[k.random() for k in kept])", seed: Buffer.alloc(32, fill) });
+      const { stdout, seedAck } = await child.guest.exec({
+        code: "print(random.random(), *[k.random() for k in kept])",
+        seed: Buffer.alloc(32, fill),
+      });
       expect(seedAck).toBe("partial");
       draws.push(stdout.toString());
     }

@@ -54,7 +54,9 @@ export class GuestClient {
 
   /** Runs a command or code and waits for its end. */
   async exec(request: ExecRequest, options: ExecOptions = {}): Promise<ExecResult> {
-    return await (await this.start(request, options)).result;
+    return await (
+      await this.start(request, options)
+    ).result;
   }
 
   /** Starts a command or code and returns at once, for who wants to signal or detach. */

@@ -22,7 +22,9 @@ describe("state", () => {
   });
 
   test("of threads goes on between cells", async () => {
-    await sandbox.py("import threading\nseen = threading.Event(); go = threading.Event()\nthreading.Thread(target=lambda: (go.wait(), seen.set()), daemon=True).start()");
+    await sandbox.py(
+      "import threading\nseen = threading.Event(); go = threading.Event()\nthreading.Thread(target=lambda: (go.wait(), seen.set()), daemon=True).start()",
+    );
     expect(await sandbox.py("go.set(); print(seen.wait(5))")).toBe("True\n");
   });
 
@@ -83,7 +85,11 @@ describe("how a cell ends", () => {
     const out = await sandbox.py("import os\npid = os.fork()\nprint('child' if pid == 0 else ('parent', os.waitpid(pid, 0)[1]))");
     expect(out.split("\n").sort()).toEqual(["", "('parent', 0)", "child"]);
     expect(await sandbox.py("print(os.fork() and (os.wait(), 'once')[1] or '', end='')")).toBe("once");
-    expect((await sandbox.guest.exec({ code: "import sys\nif os.fork() == 0: sys.exit(5)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))" })).stdout.toString()).toBe("5\n");
+    expect(
+      (
+        await sandbox.guest.exec({ code: "import sys\nif os.fork() == 0: sys.exit(5)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))" })
+      ).stdout.toString(),
+    ).toBe("5\n");
   });
 });
 
@@ -116,7 +122,9 @@ describe("output", () => {
   });
 
   test("of a child in the background does not hold the cell", async () => {
-    const result = await sandbox.guest.exec({ code: "import subprocess; p = subprocess.Popen(['sh', '-c', 'while :; do echo x; sleep 0.01; done'])" });
+    const result = await sandbox.guest.exec({
+      code: "import subprocess; p = subprocess.Popen(['sh', '-c', 'while :; do echo x; sleep 0.01; done'])",
+    });
     expect(result.exitCode).toBe(0);
     expect(await sandbox.py("import time; time.sleep(0.1); print(p.poll()); p.kill(); p.wait()")).toBe("None\n");
   });
@@ -143,7 +151,9 @@ describe("a time limit", () => {
   });
 
   test("ends what the cell started, also what was orphaned, but nothing older", async () => {
-    await sandbox.py("import subprocess; old = subprocess.Popen(['sleep', '311.1']); subprocess.run(['sh', '-c', 'setsid sleep 312.1 >/dev/null 2>&1 &'])");
+    await sandbox.py(
+      "import subprocess; old = subprocess.Popen(['sleep', '311.1']); subprocess.run(['sh', '-c', 'setsid sleep 312.1 >/dev/null 2>&1 &'])",
+    );
     const other = await sandbox.guest.start({ argv: ["sleep", "313.1"] });
     const result = await sandbox.guest.exec({
       code: "subprocess.Popen(['sleep', '314.1']); subprocess.run(['sh', '-c', 'setsid sleep 315.1 >/dev/null 2>&1 &'])\nimport time; time.sleep(60)",
@@ -171,14 +181,22 @@ describe("a time limit", () => {
 
 test("cells take turns", async () => {
   await sandbox.py("log = []");
-  await Promise.all(Array.from({ length: 20 }, (_, i) => sandbox.guest.exec({ code: `log.append(('in', ${i})); import time; time.sleep(0.01); log.append(('out', ${i}))` })));
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      sandbox.guest.exec({ code: `log.append(('in', ${i})); import time; time.sleep(0.01); log.append(('out', ${i}))` }),
+    ),
+  );
   const entries: [string, number][] = JSON.parse(await sandbox.py("import json; print(json.dumps(log))"));
   expect(entries.length).toBe(40);
   for (let i = 0; i < 40; i += 2) expect(entries[i + 1]).toEqual(["out", entries[i]?.[1]]);
 });
 
 test("environment and directory of one cell are gone in the next", async () => {
-  const first = await sandbox.guest.exec({ code: "import os; print(os.environ['A'], os.getcwd()); os.environ['B'] = '2'", env: { A: "1" }, cwd: "/usr" });
+  const first = await sandbox.guest.exec({
+    code: "import os; print(os.environ['A'], os.getcwd()); os.environ['B'] = '2'",
+    env: { A: "1" },
+    cwd: "/usr",
+  });
   expect(first.stdout.toString()).toBe("1 /usr\n");
   expect(await sandbox.py("print(os.environ.get('A'), os.environ.get('B'), os.getcwd())")).toBe("None 2 /\n");
   const given = { env: { PATH: "/usr/bin:/bin" }, cwd: "/usr" };
@@ -221,7 +239,13 @@ test("kill -9 -1 inside kills interpreter and handlers, not init", async () => {
   await sandbox.py("lost = 1");
   const victim = await sandbox.guest.start(
     { shell: "echo up; exec sleep 316.1" },
-    { onStdout: () => sandbox.guest.exec({ shell: "kill -9 -1" }).then(() => undefined, () => undefined) },
+    {
+      onStdout: () =>
+        sandbox.guest.exec({ shell: "kill -9 -1" }).then(
+          () => undefined,
+          () => undefined,
+        ),
+    },
   );
   await expect(victim.result).rejects.toMatchObject({ code: "process_killed" });
   await until(async () => (await sandbox.guest.ping()).handlers === 1);
@@ -230,7 +254,10 @@ test("kill -9 -1 inside kills interpreter and handlers, not init", async () => {
 });
 
 test("the end of a cell that ran too long spares commands that begin in the same moment", async () => {
-  const cells = sandbox.guest.exec({ code: "import subprocess, time\nfor _ in range(20): subprocess.Popen(['sleep', '317.1'])\ntime.sleep(60)", timeoutMs: 300 });
+  const cells = sandbox.guest.exec({
+    code: "import subprocess, time\nfor _ in range(20): subprocess.Popen(['sleep', '317.1'])\ntime.sleep(60)",
+    timeoutMs: 300,
+  });
   const commands: Promise<number>[] = [];
   let over = false;
   void cells.then(() => (over = true));
@@ -244,8 +271,12 @@ test("the end of a cell that ran too long spares commands that begin in the same
 
 test("a cell is not lost to an interpreter that dies of an earlier one", async () => {
   for (let i = 0; i < 10; i++) {
-    await sandbox.guest.exec({ code: "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.005), os._exit(1)), daemon=True).start()" });
-    const results = await Promise.all(Array.from({ length: 4 }, () => sandbox.guest.exec({ code: "import time; print('ran'); time.sleep(0.002)" })));
+    await sandbox.guest.exec({
+      code: "import os, threading, time\nthreading.Thread(target=lambda: (time.sleep(0.005), os._exit(1)), daemon=True).start()",
+    });
+    const results = await Promise.all(
+      Array.from({ length: 4 }, () => sandbox.guest.exec({ code: "import time; print('ran'); time.sleep(0.002)" })),
+    );
     // One may have begun before the thread struck; that one says so. None may vanish, run twice, or hang.
     for (const { interpreterLost, stdout } of results) expect(interpreterLost || stdout.toString() === "ran\n").toBe(true);
     expect(results.filter(({ interpreterLost }) => interpreterLost).length).toBeLessThanOrEqual(1);

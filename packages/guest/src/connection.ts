@@ -94,10 +94,7 @@ export class GuestConnection implements AsyncDisposable {
     if (this.#stream.write(frame)) return;
     const gone = new AbortController();
     try {
-      await Promise.race([
-        once(this.#stream, "drain", { signal: gone.signal }),
-        once(this.#stream, "close", { signal: gone.signal }),
-      ]);
+      await Promise.race([once(this.#stream, "drain", { signal: gone.signal }), once(this.#stream, "close", { signal: gone.signal })]);
     } catch (error) {
       this.#failure ??= error;
     } finally {

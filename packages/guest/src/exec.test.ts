@@ -105,11 +105,14 @@ describe("a command", () => {
   });
 
   test("takes a signal from the client", async () => {
-    const execution = await sandbox.guest.start({ shell: "trap 'echo caught; exit 3' USR1; echo up; while :; do sleep 0.05; done" }, {
-      onStdout: async (chunk) => {
-        if (chunk.toString().includes("up")) await execution.kill(10);
+    const execution = await sandbox.guest.start(
+      { shell: "trap 'echo caught; exit 3' USR1; echo up; while :; do sleep 0.05; done" },
+      {
+        onStdout: async (chunk) => {
+          if (chunk.toString().includes("up")) await execution.kill(10);
+        },
       },
-    });
+    );
     expect((await execution.result).exitCode).toBe(3);
   });
 });

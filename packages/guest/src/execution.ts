@@ -98,7 +98,11 @@ export class Execution {
     const fields = execFields({ ...request, id });
     const connection = await GuestConnection.open(dial, fields, GREETING_MS);
     const stdin = "stdin" in request && request.stdin ? new StdinPump(request.stdin) : undefined;
-    const execution = new Execution(dial, connection, id, options, { fields, stdin, silenceMs: request.timeoutMs ? request.timeoutMs + LIMIT_SLACK_MS : undefined });
+    const execution = new Execution(dial, connection, id, options, {
+      fields,
+      stdin,
+      silenceMs: request.timeoutMs ? request.timeoutMs + LIMIT_SLACK_MS : undefined,
+    });
     execution.#ready.resolve();
     return execution;
   }

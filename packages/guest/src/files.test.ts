@@ -66,8 +66,13 @@ test("what cannot be done is said in words and leaves nothing behind", async () 
 test("a large file that is refused is refused in words, not by a broken connection", async () => {
   await sandbox.sh(`mkdir -p ${folder}/taken`);
   const large = Buffer.alloc(64 * 1024 * 1024);
-  await expect(sandbox.guest.put(`${folder}/taken`, large)).rejects.toMatchObject({ code: "file_error", message: expect.stringContaining("directory") });
-  await expect(sandbox.guest.put("/proc/nothing/x", large)).rejects.toMatchObject({ code: expect.stringMatching(/^(not_found|file_error)$/) });
+  await expect(sandbox.guest.put(`${folder}/taken`, large)).rejects.toMatchObject({
+    code: "file_error",
+    message: expect.stringContaining("directory"),
+  });
+  await expect(sandbox.guest.put("/proc/nothing/x", large)).rejects.toMatchObject({
+    code: expect.stringMatching(/^(not_found|file_error)$/),
+  });
 });
 
 test("a transfer that a checkpoint cannot wait for says so in words and leaves nothing", async () => {

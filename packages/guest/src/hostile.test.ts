@@ -38,7 +38,10 @@ function failureIn(bytes: Buffer): string | undefined {
 
 describe("what a client may send", () => {
   test("arbitrary bytes never end init", async () => {
-    await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => void (await speak(bytes))), { numRuns: 150 });
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => void (await speak(bytes))),
+      { numRuns: 150 },
+    );
     expect((await sandbox.guest.ping()).protocolVersion).toBe(1);
   });
 
@@ -60,8 +63,16 @@ describe("what a client may send", () => {
     ["another first frame", encodeFrame(Frame.stdin, Buffer.from("x")), "bad_request"],
     ["no version", encodeFrame(Frame.request, new FieldWriter().u8(Tag.operation, 8).finish()), "bad_request"],
     ["another version", encodeFrame(Frame.request, new FieldWriter().u32(Tag.version, 2).u8(Tag.operation, 8).finish()), "bad_request"],
-    ["a wish that is not known", encodeFrame(Frame.request, Buffer.concat([pingFields(), new FieldWriter().u8(21, 1).finish()])), "bad_request"],
-    ["a NUL in a text", encodeFrame(Frame.request, new FieldWriter().u32(Tag.version, 1).u8(Tag.operation, 1).text(Tag.shell, "a\0b").finish()), "bad_request"],
+    [
+      "a wish that is not known",
+      encodeFrame(Frame.request, Buffer.concat([pingFields(), new FieldWriter().u8(21, 1).finish()])),
+      "bad_request",
+    ],
+    [
+      "a NUL in a text",
+      encodeFrame(Frame.request, new FieldWriter().u32(Tag.version, 1).u8(Tag.operation, 1).text(Tag.shell, "a\0b").finish()),
+      "bad_request",
+    ],
   ])("%s is refused in words", async (_, bytes, code) => {
     expect(failureIn(await speak(bytes))).toBe(code);
   });
@@ -108,17 +119,15 @@ describe("what the guest may send", () => {
 });
 
 test("a process inside the sandbox is not listened to", async () => {
-  const code = [
-    "import socket",
-    "s = socket.socket(socket.AF_UNIX); s.connect('\\0collimate-init')",
-    "print(s.recv(100))",
-  ].join("\n");
+  const code = ["import socket", "s = socket.socket(socket.AF_UNIX); s.connect('\\0collimate-init')", "print(s.recv(100))"].join("\n");
   expect(await sandbox.py(code)).toBe("b''\n");
 });
 
 describe("a hardened sandbox", () => {
   const syscall = (call: string): Promise<string> =>
-    sandbox.py(`import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nr = libc.${call}\nprint(r if r >= 0 else __import__('errno').errorcode[ctypes.get_errno()])`);
+    sandbox.py(
+      `import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nr = libc.${call}\nprint(r if r >= 0 else __import__('errno').errorcode[ctypes.get_errno()])`,
+    );
 
   test.each([
     ["syscall(425, 8, 0)", "ENOSYS"], // io_uring_setup
@@ -140,31 +149,38 @@ describe("a hardened sandbox", () => {
 
   test("has few capabilities and cannot gain any", async () => {
     const status = await sandbox.sh("grep -E 'Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status");
-    expect(status.replaceAll("\t", " ")).toBe("CapPrm: 00000000a00405fb\nCapEff: 00000000a00405fb\nCapBnd: 00000000a00405fb\nNoNewPrivs: 1\nSeccomp: 2\n");
+    expect(status.replaceAll("\t", " ")).toBe(
+      "CapPrm: 00000000a00405fb\nCapEff: 00000000a00405fb\nCapBnd: 00000000a00405fb\nNoNewPrivs: 1\nSeccomp: 2\n",
+    );
   });
 
   test("runs commands, cells, threads and identity as before", async () => {
     expect(await sandbox.sh("echo $(id -u)")).toBe("0\n");
-    expect(await sandbox.py("import threading\nt = threading.Thread(target=print, args=('thread',)); t.start(); t.join()")).toBe("thread\n");
+    expect(await sandbox.py("import threading\nt = threading.Thread(target=print, args=('thread',)); t.start(); t.join()")).toBe(
+      "thread\n",
+    );
     const identity = { hostname: "hard", sandboxId: "sb", generation: 1, entropy: Buffer.alloc(32) };
     expect(await sandbox.guest.identity(identity)).toEqual({ hostnameSet: true });
   });
 });
 
 const pids = "/sys/fs/cgroup/pids";
-test.skipIf(!existsSync(`${pids}/tasks`))("a sandbox that has used up its processes says so, and serves again once there is room", async () => {
-  const group = `${pids}/guest-test-${process.pid}`;
-  await mkdir(group);
-  try {
-    await using full = await TestSandbox.start();
-    await writeFile(`${group}/cgroup.procs`, String(full.pid));
-    await writeFile(`${group}/pids.max`, "1");
-    await expect(full.guest.exec({ shell: "true" })).rejects.toMatchObject({ code: "spawn_failed" });
-    await writeFile(`${group}/pids.max`, "2"); // a handler, but no command
-    await expect(full.guest.exec({ shell: "true" })).rejects.toMatchObject({ code: "spawn_failed" });
-    await writeFile(`${group}/pids.max`, "max");
-    expect(await full.sh("echo room")).toBe("room\n");
-  } finally {
-    await rmdir(group);
-  }
-});
+test.skipIf(!existsSync(`${pids}/tasks`))(
+  "a sandbox that has used up its processes says so, and serves again once there is room",
+  async () => {
+    const group = `${pids}/guest-test-${process.pid}`;
+    await mkdir(group);
+    try {
+      await using full = await TestSandbox.start();
+      await writeFile(`${group}/cgroup.procs`, String(full.pid));
+      await writeFile(`${group}/pids.max`, "1");
+      await expect(full.guest.exec({ shell: "true" })).rejects.toMatchObject({ code: "spawn_failed" });
+      await writeFile(`${group}/pids.max`, "2"); // a handler, but no command
+      await expect(full.guest.exec({ shell: "true" })).rejects.toMatchObject({ code: "spawn_failed" });
+      await writeFile(`${group}/pids.max`, "max");
+      expect(await full.sh("echo room")).toBe("room\n");
+    } finally {
+      await rmdir(group);
+    }
+  },
+);

@@ -11,9 +11,15 @@ afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
 });
 
-const identity = (generation: number) => ({ hostname: `box-${generation}`, sandboxId: `sb_${generation}`, generation, entropy: randomBytes(32) });
+const identity = (generation: number) => ({
+  hostname: `box-${generation}`,
+  sandboxId: `sb_${generation}`,
+  generation,
+  entropy: randomBytes(32),
+});
 const draw = "print(random.random(), kept.random(), next(tempfile._get_candidate_names()))";
-const fix = "import random, tempfile\nrandom.seed(1); kept = random.Random(2); names = tempfile._get_candidate_names(); names._rng_pid = __import__('os').getpid(); names._rng = random.Random(3)";
+const fix =
+  "import random, tempfile\nrandom.seed(1); kept = random.Random(2); names = tempfile._get_candidate_names(); names._rng_pid = __import__('os').getpid(); names._rng = random.Random(3)";
 
 test("an identity sets the host name and shows in ping", async () => {
   expect(await sandbox.guest.identity(identity(1))).toEqual({ hostnameSet: true });
@@ -77,7 +83,8 @@ test("numpy: every kept generator is re-seeded, and a seed repeats even for what
   expect(first).toMatch(/^0\.\d+ True\n$/);
   expect(await fresh()).toBe(first);
 
-  const set = "import numpy as np; np.random.seed(1); g = np.random.default_rng(1); r = np.random.RandomState(1); p = np.random.Generator(np.random.PCG64DXSM(1))";
+  const set =
+    "import numpy as np; np.random.seed(1); g = np.random.default_rng(1); r = np.random.RandomState(1); p = np.random.Generator(np.random.PCG64DXSM(1))";
   const draw = "print(np.random.random(), g.random(), r.random(), p.random())";
   await sandbox.py(set);
   const before = (await sandbox.py(draw)).trim().split(" ");

@@ -51,7 +51,10 @@ export class OutputSink {
 
   /** Checks that an attached stream goes on exactly where this one stopped. */
   expectOffsets(stdout: number, stderr: number): void {
-    for (const [stream, offset] of [[this.#out, stdout], [this.#err, stderr]] as const) {
+    for (const [stream, offset] of [
+      [this.#out, stdout],
+      [this.#err, stderr],
+    ] as const) {
       stream.base ??= offset - stream.received;
       if (stream.base + stream.received !== offset) {
         throw protocolError(`the stream goes on at byte ${offset}, byte ${stream.base + stream.received} is due`);

@@ -17,9 +17,11 @@ const options = { timeout: 30_000 };
 export async function dump(sandbox: TestSandbox, folder: string): Promise<void> {
   const images = join(folder, "images");
   await mkdir(images);
-  await run(criu ?? "criu", ["dump", "-t", String(sandbox.pid), "-D", images, "-o", "dump.log", ...flags], options).catch(async (error: unknown) => {
-    throw new Error(await readFile(join(images, "dump.log"), "utf8"), { cause: error });
-  });
+  await run(criu ?? "criu", ["dump", "-t", String(sandbox.pid), "-D", images, "-o", "dump.log", ...flags], options).catch(
+    async (error: unknown) => {
+      throw new Error(await readFile(join(images, "dump.log"), "utf8"), { cause: error });
+    },
+  );
 }
 
 /** Restores a child with a writable layer of its own. */
@@ -28,7 +30,20 @@ export async function restore(folder: string, name: string): Promise<TestSandbox
   for (const part of ["upper", "work", "root"]) await mkdir(join(child, part), { recursive: true });
   const layers = `lowerdir=${folder}/upper:/,upperdir=${child}/upper,workdir=${child}/work`;
   await run("mount", ["-t", "overlay", "overlay", "-o", layers, `${child}/root`]);
-  const restoring = ["restore", "-d", "-D", join(folder, "images"), "-W", child, "-o", "restore.log", "--pidfile", `${child}/pid`, "--root", `${child}/root`];
+  const restoring = [
+    "restore",
+    "-d",
+    "-D",
+    join(folder, "images"),
+    "-W",
+    child,
+    "-o",
+    "restore.log",
+    "--pidfile",
+    `${child}/pid`,
+    "--root",
+    `${child}/root`,
+  ];
   await run(criu ?? "criu", [...restoring, ...flags], options).catch(async (error: unknown) => {
     throw new Error(await readFile(join(child, "restore.log"), "utf8"), { cause: error });
   });

@@ -16,10 +16,17 @@ const built = join(here, "..", "build");
 export function setup(): void {
   if (process.getuid?.() !== 0) throw new Error("These tests start an init in namespaces of its own: run them as root");
   execFileSync(join(here, "..", "build.sh"), [built], { stdio: "inherit" });
-  execFileSync("gcc", ["-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", "-o", join(built, "netns-proxy"), join(here, "netns-proxy.c")], { stdio: "inherit" });
+  execFileSync("gcc", ["-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", "-o", join(built, "netns-proxy"), join(here, "netns-proxy.c")], {
+    stdio: "inherit",
+  });
 }
 
-const clean = { PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", HOME: "/root", LANG: "C.UTF-8", ...(process.env.PYTHONPATH ? { PYTHONPATH: process.env.PYTHONPATH } : {}) };
+const clean = {
+  PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+  HOME: "/root",
+  LANG: "C.UTF-8",
+  ...(process.env.PYTHONPATH ? { PYTHONPATH: process.env.PYTHONPATH } : {}),
+};
 const namespaces = ["--fork", "--kill-child", "--pid", "--net", "--uts", "--ipc", "--mount"];
 
 /** A real init as PID 1 of real namespaces, and the way in that an agent has. */
@@ -43,7 +50,14 @@ export class TestSandbox implements AsyncDisposable {
   static async start({ harden = false, env = {} }: { harden?: boolean; env?: Record<string, string> } = {}): Promise<TestSandbox> {
     const setting = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const ownShm = ["sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh"];
-    return await TestSandbox.#boot("collimate-init", ["--mount-proc", ...ownShm, "/usr/bin/env", ...setting, join(built, "collimate-init"), ...(harden ? ["--harden"] : [])]);
+    return await TestSandbox.#boot("collimate-init", [
+      "--mount-proc",
+      ...ownShm,
+      "/usr/bin/env",
+      ...setting,
+      join(built, "collimate-init"),
+      ...(harden ? ["--harden"] : []),
+    ]);
   }
 
   /** Hardened, in a root that CRIU can take; what it writes goes to `folder`/upper. */
@@ -98,7 +112,12 @@ export class TestSandbox implements AsyncDisposable {
 
   /** Init listens a moment after its exec; until then a dial is refused. */
   async #untilAnswers(): Promise<void> {
-    await until(() => this.guest.ping().then(() => true, () => false));
+    await until(() =>
+      this.guest.ping().then(
+        () => true,
+        () => false,
+      ),
+    );
   }
 }
 

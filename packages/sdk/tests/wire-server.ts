@@ -140,7 +140,8 @@ export class WireServer implements AsyncDisposable {
     this.seen.push(seen);
     for (const fault of this.#faults) if (await fault(seen, response)) return;
     const { status, body } = await this.answer(seen);
-    if (Buffer.isBuffer(body)) response.writeHead(status, { "content-type": FILE_TYPE, "content-length": body.length, [FILE_HASH_HEADER]: sha256(body) }).end(body);
+    if (Buffer.isBuffer(body))
+      response.writeHead(status, { "content-type": FILE_TYPE, "content-length": body.length, [FILE_HASH_HEADER]: sha256(body) }).end(body);
     else send(response, status, body);
   }
 
@@ -158,7 +159,10 @@ export class WireServer implements AsyncDisposable {
             : undefined;
       if (!told) throw error;
       const path = new URL(seen.path, this.url).searchParams.get("path");
-      return { status: told.status, body: { ...errorBody(told, newId("request")), ...(path && told.message.includes(path) ? { path } : {}) } };
+      return {
+        status: told.status,
+        body: { ...errorBody(told, newId("request")), ...(path && told.message.includes(path) ? { path } : {}) },
+      };
     });
     if (typeof key === "string" && answer.status < 400) this.#answers.set(key, answer);
     return answer;

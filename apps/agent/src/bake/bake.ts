@@ -77,7 +77,14 @@ export class Baker {
 
   async #result(job: BakeJob, bakeMode: "built" | "inherited_artifact"): Promise<BakeResult> {
     const { manifest } = this.#parts.snapshots.get(job.snapshotId);
-    return { kind: "bake", snapshotId: job.snapshotId, imageDigest: manifest.imageDigest, sizeBytes: manifest.privateBytes, privateBytes: manifest.privateBytes, bakeMode };
+    return {
+      kind: "bake",
+      snapshotId: job.snapshotId,
+      imageDigest: manifest.imageDigest,
+      sizeBytes: manifest.privateBytes,
+      privateBytes: manifest.privateBytes,
+      bakeMode,
+    };
   }
 
   async #boot(job: BakeJob, rootfs: Rootfs): Promise<Sandbox> {
@@ -91,21 +98,53 @@ export class Baker {
     undo.defer(() => slots.give(slot));
     await rename(slot.fresh, folder);
     undo.defer(() => rm(folder, { recursive: true, force: true }));
-    await host.mountOverlay({ slot: slot.index, target: slot.root, lower: [this.#parts.guestLayer, rootfs.path], base: folder, ...OVERLAY });
+    await host.mountOverlay({
+      slot: slot.index,
+      target: slot.root,
+      lower: [this.#parts.guestLayer, rootfs.path],
+      base: folder,
+      ...OVERLAY,
+    });
     const unmount = () => host.umount(slot.root);
     undo.defer(async () => void (await unmount()));
     const env = { ...imageEnvironment(rootfs.config), ...job.ready.env };
     undo.defer(() => slot.group.killAll());
-    const process = await host.boot({ slot: slot.index, root: slot.root, cgroups: slot.group.procsFiles(), argv: [INIT_PATH, "--harden"], env, addrs: [INNER_ADDRESS] });
+    const process = await host.boot({
+      slot: slot.index,
+      root: slot.root,
+      cgroups: slot.group.procsFiles(),
+      argv: [INIT_PATH, "--harden"],
+      env,
+      addrs: [INNER_ADDRESS],
+    });
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
     const links = new GuestLinks(hostd.socket, process);
     const now = Date.now();
     const sandbox: Sandbox = {
-      id, tenantId: job.tenantId, templateId: job.templateId, slot, process, watch,
-      snapshotId: "", layers: [], imageDigest: rootfs.digest, guestLayer: this.#parts.guestLayer, folder,
-      workdir: imageWorkdir(rootfs.config), user: imageUser(rootfs.config), ports: job.ready.ports ?? [],
-      resources: job.resources, links, turns: new ExclusiveTurns(), startedAt: now, oomKillsSeen: 0, execCount: 0, execsRunning: 0, lastActiveAt: now, ending: false,
+      id,
+      tenantId: job.tenantId,
+      templateId: job.templateId,
+      slot,
+      process,
+      watch,
+      snapshotId: "",
+      layers: [],
+      imageDigest: rootfs.digest,
+      guestLayer: this.#parts.guestLayer,
+      folder,
+      workdir: imageWorkdir(rootfs.config),
+      user: imageUser(rootfs.config),
+      ports: job.ready.ports ?? [],
+      resources: job.resources,
+      links,
+      turns: new ExclusiveTurns(),
+      startedAt: now,
+      oomKillsSeen: 0,
+      execCount: 0,
+      execsRunning: 0,
+      lastActiveAt: now,
+      ending: false,
     };
     await links.untilUp();
     await unmount();

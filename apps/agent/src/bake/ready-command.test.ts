@@ -7,10 +7,15 @@ describe("a ready command", () => {
     expect(readReadyCommand("python -c 'import torch'")).toEqual({ kind: "code", code: "import torch" });
     expect(readReadyCommand('/usr/bin/python3 -c "import numpy; print(1)"')).toEqual({ kind: "code", code: "import numpy; print(1)" });
   });
-  it.each(["python -c 'import a' && touch /x", "python -c \"print('$HOME')\"", "python script.py", "true", "FOO=1 python -c 'x'", "python -c 'a' b", "python -c"])(
-    "that needs a shell goes to a shell: %s",
-    (command) => {
-      expect(readReadyCommand(command)).toEqual({ kind: "shell", command });
-    },
-  );
+  it.each([
+    "python -c 'import a' && touch /x",
+    "python -c \"print('$HOME')\"",
+    "python script.py",
+    "true",
+    "FOO=1 python -c 'x'",
+    "python -c 'a' b",
+    "python -c",
+  ])("that needs a shell goes to a shell: %s", (command) => {
+    expect(readReadyCommand(command)).toEqual({ kind: "shell", command });
+  });
 });

@@ -25,7 +25,10 @@ async function untilCommand(sandbox: Sandbox, command: string, limitMs: number):
     while (tail.length > 1 && tail.reduce((sum, part) => sum + part.length, 0) - (tail[0]?.length ?? 0) > TAIL_MAX) tail.shift();
   };
   const run = (how: { code: string } | { shell: string }) =>
-    sandbox.links.run({ ...how, ...("code" in how ? {} : { cwd: sandbox.workdir, user: sandbox.user }), timeoutMs: limitMs }, { onStdout: keep, onStderr: keep });
+    sandbox.links.run(
+      { ...how, ...("code" in how ? {} : { cwd: sandbox.workdir, user: sandbox.user }), timeoutMs: limitMs },
+      { onStdout: keep, onStderr: keep },
+    );
   let result = parsed.kind === "code" ? await run({ code: parsed.code }) : await run({ shell: parsed.command });
   if (parsed.kind === "code" && result.exitCode === 127) {
     tail.length = 0;
@@ -34,7 +37,9 @@ async function untilCommand(sandbox: Sandbox, command: string, limitMs: number):
   if (result.exitCode === 0 && !result.timedOut) return;
   const output = Buffer.concat(tail).toString("utf8").slice(-TAIL_MAX).trimEnd();
   const why = result.timedOut ? `did not end within ${limitMs / 1_000} s` : `ended with exit code ${result.exitCode}`;
-  throw new CollimateError("bake_failed", `ready command ${why}: ${command.slice(0, 200)}${output ? `\n${output.slice(-1_500)}` : ""}`, { detail: output });
+  throw new CollimateError("bake_failed", `ready command ${why}: ${command.slice(0, 200)}${output ? `\n${output.slice(-1_500)}` : ""}`, {
+    detail: output,
+  });
 }
 
 async function untilHttp(sandbox: Sandbox, url: string, limitMs: number): Promise<void> {

@@ -41,7 +41,8 @@ export class Spool implements AsyncDisposable {
     this.size = 0;
     const hash = createHash("sha256");
     for await (const chunk of source) {
-      if (this.size + chunk.length > most) throw new CollimateError("payload_too_large", `the file has more than the ${most} bytes of the sandbox's disk`);
+      if (this.size + chunk.length > most)
+        throw new CollimateError("payload_too_large", `the file has more than the ${most} bytes of the sandbox's disk`);
       await this.#append(chunk);
       hash.update(chunk);
     }
@@ -50,7 +51,7 @@ export class Spool implements AsyncDisposable {
 
   /** The bytes from the first one on, as often as asked. */
   async *chunks(): AsyncGenerator<Buffer> {
-    for (let at = 0; at < this.size; ) {
+    for (let at = 0; at < this.size;) {
       const { bytesRead, buffer } = await this.#file.read(Buffer.allocUnsafe(Math.min(CHUNK, this.size - at)), { position: at });
       if (bytesRead === 0) throw new Error(`a spooled file ended at ${at} of ${this.size} bytes`);
       at += bytesRead;
@@ -68,9 +69,10 @@ export class Spool implements AsyncDisposable {
   }
 
   async #append(chunk: Uint8Array): Promise<void> {
-    for (let done = 0; done < chunk.length; ) {
+    for (let done = 0; done < chunk.length;) {
       const { bytesWritten } = await this.#file.write(chunk, done, chunk.length - done, this.size).catch((cause: unknown) => {
-        if (cause instanceof Error && "code" in cause && cause.code === "ENOSPC") throw new CollimateError("at_capacity", "the node's disk is full; nothing was changed", { cause });
+        if (cause instanceof Error && "code" in cause && cause.code === "ENOSPC")
+          throw new CollimateError("at_capacity", "the node's disk is full; nothing was changed", { cause });
         throw cause;
       });
       done += bytesWritten;

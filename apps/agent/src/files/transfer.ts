@@ -23,7 +23,10 @@ export async function putFile(sandbox: Sandbox, folder: string, upload: Upload, 
   await spool.fill(upload.bytes, mostOf(sandbox));
   signal.throwIfAborted();
   if (upload.sha256 !== undefined && upload.sha256.toLowerCase() !== spool.sha256) {
-    throw new CollimateError("bad_request", `the bytes that came for ${upload.path} are not those of the given SHA-256; nothing was changed`);
+    throw new CollimateError(
+      "bad_request",
+      `the bytes that came for ${upload.path} are not those of the given SHA-256; nothing was changed`,
+    );
   }
   await sandbox.links.putFile(upload.path, upload.mode, () => spool.chunks(), inTurnOf(sandbox));
   note(sandbox);
@@ -42,7 +45,8 @@ export async function getFile(sandbox: Sandbox, folder: string, path: string, si
     note(sandbox);
     const most = mostOf(sandbox);
     const read = async (file: GuestFile) => {
-      if (file.size > most) throw new CollimateError("bad_request", `${path} claims ${file.size} bytes, more than the sandbox's disk holds`);
+      if (file.size > most)
+        throw new CollimateError("bad_request", `${path} claims ${file.size} bytes, more than the sandbox's disk holds`);
       await spool.fill(untilAborted(file.content, signal), most);
       return file.mode;
     };

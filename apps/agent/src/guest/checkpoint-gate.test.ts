@@ -13,7 +13,10 @@ test("a connection waits while a checkpoint is taken, and a second checkpoint ri
   const seen: string[] = [];
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
-  const shut = [gate.shutWhile(() => first.promise).then(() => seen.push("first")), gate.shutWhile(() => second.promise).then(() => seen.push("second"))];
+  const shut = [
+    gate.shutWhile(() => first.promise).then(() => seen.push("first")),
+    gate.shutWhile(() => second.promise).then(() => seen.push("second")),
+  ];
   await turn();
   const passed = gate.pass(async () => seen.push("connected"));
   first.resolve();

@@ -16,7 +16,7 @@ export class CheckpointGate {
 
   /** Connects once the gate is open. */
   async pass<T>(connect: () => Promise<T>): Promise<T> {
-    for (let seen: unknown; seen !== this.#opened; ) await (seen = this.#opened); // another may come right behind one
+    for (let seen: unknown; seen !== this.#opened;) await (seen = this.#opened); // another may come right behind one
     const passing = connect();
     this.#passing.add(passing);
     try {
@@ -28,7 +28,7 @@ export class CheckpointGate {
 
   /** Runs `work` behind a shut gate. Connections that passed it a moment ago have arrived, or failed, before that. */
   async shutWhile<T>(work: () => Promise<T>): Promise<T> {
-    for (let seen: unknown; seen !== this.#opened; ) await (seen = this.#opened);
+    for (let seen: unknown; seen !== this.#opened;) await (seen = this.#opened);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#opened = promise;
     this.#shuts += 1;

@@ -86,7 +86,12 @@ export class GuestLinks {
 
   /** Tells a restored sandbox who it is now. */
   async identify(who: { readonly hostname: string; readonly id: string; readonly entropy: Buffer }): Promise<void> {
-    await this.#client.identity({ hostname: who.hostname, sandboxId: who.id, generation: who.entropy.readUInt32LE(0), entropy: who.entropy });
+    await this.#client.identity({
+      hostname: who.hostname,
+      sandboxId: who.id,
+      generation: who.entropy.readUInt32LE(0),
+      entropy: who.entropy,
+    });
   }
 
   async run(request: RunRequest, handlers: RunHandlers): Promise<RunEnd> {
@@ -99,7 +104,13 @@ export class GuestLinks {
         signal,
         reconnect: () => this.#gate.opened(),
       });
-      return { exitCode: result.exitCode, signal: result.signal, timedOut: result.timedOut, killedFromOutside: result.killedFromOutside, seedAck: result.seedAck };
+      return {
+        exitCode: result.exitCode,
+        signal: result.signal,
+        timedOut: result.timedOut,
+        killedFromOutside: result.killedFromOutside,
+        seedAck: result.seedAck,
+      };
     } catch (error) {
       // What runs inside may kill the process that serves it: an end like any other.
       if (error instanceof GuestError && error.code === "process_killed" && !this.#closed.signal.aborted) return KILLED;
@@ -146,10 +157,13 @@ export class GuestLinks {
     const socket = await dial(this.#hostd, this.#process, { tcp: port }, { signal });
     try {
       return await new Promise<number>((resolve, reject) => {
-        const call = httpRequest({ createConnection: () => socket, host: "localhost", port, path, signal, headers: { connection: "close" } }, (reply) => {
-          reply.resume();
-          resolve(reply.statusCode ?? 0);
-        });
+        const call = httpRequest(
+          { createConnection: () => socket, host: "localhost", port, path, signal, headers: { connection: "close" } },
+          (reply) => {
+            reply.resume();
+            resolve(reply.statusCode ?? 0);
+          },
+        );
         call.once("error", reject);
         call.end();
       });
@@ -165,7 +179,11 @@ export class GuestLinks {
       return await this.#gate.shutWhile(async () => {
         let open = 1;
         for (let attempt = 0; attempt < QUIESCE_TRIES && open > 0; attempt++) open = await quiet.quiesce(QUIESCE_WAIT_MS);
-        if (open > 0) throw new CollimateError("not_captureable", `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`);
+        if (open > 0)
+          throw new CollimateError(
+            "not_captureable",
+            `the sandbox keeps ${open} connections to the platform open; try again when its transfers have ended`,
+          );
         return await work();
       });
     } catch (error) {

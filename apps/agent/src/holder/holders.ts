@@ -65,11 +65,18 @@ export class Holders {
   async #load(snapshot: Snapshot): Promise<Holder> {
     const id = snapshot.manifest.id;
     const holder = await startHolder({
-      program: this.#criu, tree: TREE, images: snapshot.images, socket: this.#socket(id), work: this.#work(id), limitMs: LOAD_LIMIT_MS,
+      program: this.#criu,
+      tree: TREE,
+      images: snapshot.images,
+      socket: this.#socket(id),
+      work: this.#work(id),
+      limitMs: LOAD_LIMIT_MS,
     });
     for (const file of this.#group.procsFiles()) await writeFile(file, String(holder.pid));
     // Needs CAP_SYS_RESOURCE, which a container may lack; sandboxes have a raised score in any case.
-    await writeFile(`/proc/${holder.pid}/oom_score_adj`, String(HOLDER_OOM_SCORE)).catch((err: unknown) => this.#log.debug({ err }, "holder not protected"));
+    await writeFile(`/proc/${holder.pid}/oom_score_adj`, String(HOLDER_OOM_SCORE)).catch((err: unknown) =>
+      this.#log.debug({ err }, "holder not protected"),
+    );
     return holder;
   }
 

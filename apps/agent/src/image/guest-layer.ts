@@ -30,18 +30,30 @@ const LINKS = [
 
 /** Makes the layer for this build of init; returns its folder. A new init gets a new folder: snapshots name the one they ran on. */
 export async function ensureGuestLayer(folder: string, initBinary: string): Promise<string> {
-  const hash = createHash("sha256").update(await readFile(initBinary)).digest("hex").slice(0, 16);
+  const hash = createHash("sha256")
+    .update(await readFile(initBinary))
+    .digest("hex")
+    .slice(0, 16);
   const target = join(folder, hash);
   if (await stat(join(target, "complete")).catch(() => undefined)) return join(target, "layer");
   const work = await mkdtemp(join(folder, "make-"));
   const layer = join(work, "layer");
-  for (const [name, mode] of [["dev", 0o755], ["dev/shm", 0o1777], ["dev/pts", 0o755], ["proc", 0o555], ["etc", 0o755], [".collimate", 0o755]] as const) {
+  for (const [name, mode] of [
+    ["dev", 0o755],
+    ["dev/shm", 0o1777],
+    ["dev/pts", 0o755],
+    ["proc", 0o555],
+    ["etc", 0o755],
+    [".collimate", 0o755],
+  ] as const) {
     await mkdir(join(layer, name), { recursive: true });
     await chmod(join(layer, name), mode);
   }
   await chmod(layer, 0o755);
   for (const [name, major, minor] of DEVICES) {
-    const made = await runProgram(["mknod", "-m", "666", join(layer, "dev", name), "c", String(major), String(minor)], { timeoutMs: 10_000 });
+    const made = await runProgram(["mknod", "-m", "666", join(layer, "dev", name), "c", String(major), String(minor)], {
+      timeoutMs: 10_000,
+    });
     if (!made.ok) throw new Error(`cannot make the device node ${name}: ${made.said}`);
   }
   for (const [to, name] of LINKS) await symlink(to, join(layer, "dev", name));

@@ -68,11 +68,16 @@ export async function pullImage(text: string, options: PullOptions): Promise<Pul
   const architecture = OCI_ARCHITECTURES[process.arch] ?? process.arch;
   const platform = ["--override-arch", architecture, "--override-os", "linux"] as const;
 
-  const raw = await runProgram(["skopeo", ...platform, "inspect", ...tls, "--retry-times", "0", "--config", source], { timeoutMs: MANIFEST_LIMIT_MS });
+  const raw = await runProgram(["skopeo", ...platform, "inspect", ...tls, "--retry-times", "0", "--config", source], {
+    timeoutMs: MANIFEST_LIMIT_MS,
+  });
   if (!raw.ok) throw explain(text, raw.timedOut ? `deadline exceeded\n${raw.said}` : raw.said);
   const config = imageConfigSchema.parse(JSON.parse(raw.stdout));
   if (config.os !== "linux" || (config.architecture && config.architecture !== architecture)) {
-    throw new CollimateError("bake_failed", `image ${text}: built for ${config.os}/${config.architecture}, this platform runs linux/${architecture}`);
+    throw new CollimateError(
+      "bake_failed",
+      `image ${text}: built for ${config.os}/${config.architecture}, this platform runs linux/${architecture}`,
+    );
   }
 
   const layout = await mkdtemp(join(options.layouts, "pull-"));
@@ -80,7 +85,17 @@ export async function pullImage(text: string, options: PullOptions): Promise<Pul
   try {
     const digestFile = join(layout, "digest");
     const copy = await runProgram(
-      ["skopeo", ...platform, "copy", "--quiet", ...tls.map((flag) => flag.replace("--", "--src-")), "--digestfile", digestFile, source, `oci:${join(layout, "oci")}:image`],
+      [
+        "skopeo",
+        ...platform,
+        "copy",
+        "--quiet",
+        ...tls.map((flag) => flag.replace("--", "--src-")),
+        "--digestfile",
+        digestFile,
+        source,
+        `oci:${join(layout, "oci")}:image`,
+      ],
       { timeoutMs: PULL_LIMIT_MS },
     );
     if (!copy.ok) throw explain(text, copy.timedOut ? `deadline exceeded\n${copy.said}` : copy.said);

@@ -19,7 +19,11 @@ const looksLikeHost = (word: string) => word.includes(".") || word.includes(":")
 
 export function parseReference(text: string): ImageReference {
   const groups = REFERENCE.exec(text)?.groups;
-  if (!groups?.["repository"]) throw new CollimateError("bad_request", `image: "${text.slice(0, 200)}" is not an OCI reference (registry/repository[:tag][@sha256:digest])`);
+  if (!groups?.["repository"])
+    throw new CollimateError(
+      "bad_request",
+      `image: "${text.slice(0, 200)}" is not an OCI reference (registry/repository[:tag][@sha256:digest])`,
+    );
   let registry = groups["registry"];
   let repository = groups["repository"];
   if (registry && !looksLikeHost(registry)) {

@@ -67,7 +67,9 @@ export class RootfsStore {
       if (present) return present;
       const folder = await mkdtemp(join(this.#folder, "unpack-"));
       try {
-        const unpack = await runProgram(["umoci", "raw", "unpack", "--image", `${pulled.layout}:image`, join(folder, "rootfs")], { timeoutMs: UNPACK_LIMIT_MS });
+        const unpack = await runProgram(["umoci", "raw", "unpack", "--image", `${pulled.layout}:image`, join(folder, "rootfs")], {
+          timeoutMs: UNPACK_LIMIT_MS,
+        });
         if (!unpack.ok) throw new CollimateError("bake_failed", `image ${image}: its layers cannot be unpacked`, { detail: unpack.said });
         await writeFile(join(folder, "config.json"), JSON.stringify(pulled.config));
         const target = join(this.#folder, pulled.digest.replace(":", "-"));

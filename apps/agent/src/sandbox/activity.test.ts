@@ -4,7 +4,15 @@ import { ActivityLog } from "./activity.ts";
 import { NODE_TENANT } from "./owner.ts";
 
 const START = 1_000_000;
-const idle = () => ({ id: "sb_a", tenantId: "ten_a", snapshotId: "snap_a", startedAt: START, execCount: 0, execsRunning: 0, lastActiveAt: START });
+const idle = () => ({
+  id: "sb_a",
+  tenantId: "ten_a",
+  snapshotId: "snap_a",
+  startedAt: START,
+  execCount: 0,
+  execsRunning: 0,
+  lastActiveAt: START,
+});
 
 test("a sandbox that has done nothing is not told", () => {
   const log = new ActivityLog({ all: () => [idle()] });
@@ -45,6 +53,11 @@ test("other use than execs keeps a sandbox alive, and counts as none", () => {
 
 test("what was made on the node's own surface, or for a bake, is none of the platform's business", () => {
   const used = { execCount: 1, lastActiveAt: START + 10 };
-  const log = new ActivityLog({ all: () => [{ ...idle(), ...used, tenantId: NODE_TENANT }, { ...idle(), ...used, snapshotId: "" }] });
+  const log = new ActivityLog({
+    all: () => [
+      { ...idle(), ...used, tenantId: NODE_TENANT },
+      { ...idle(), ...used, snapshotId: "" },
+    ],
+  });
   expect(log.take(START + 20)).toEqual([]);
 });

@@ -31,7 +31,13 @@ export class Creator {
   async create(job: NodeJobOf<"create">): Promise<Extract<NodeResult, { kind: "create" }>> {
     const begun = performance.now();
     const sandbox = await this.#restore(job.snapshotId, { id: job.child.sandboxId, tenantId: job.tenantId, resources: job.resources });
-    return { kind: "create", sandboxId: sandbox.id, startedAt: sandbox.startedAt, forkTimeMs: performance.now() - begun, endpoints: endpointsOf(sandbox) };
+    return {
+      kind: "create",
+      sandboxId: sandbox.id,
+      startedAt: sandbox.startedAt,
+      forkTimeMs: performance.now() - begun,
+      endpoints: endpointsOf(sandbox),
+    };
   }
 
   /** The suspended snapshot is given up with the sandbox that it became: the sandbox alone needs it from then on. */
@@ -39,7 +45,13 @@ export class Creator {
     const begun = performance.now();
     const sandbox = await this.#restore(job.snapshotId, { id: job.sandboxId, tenantId: job.tenantId, resources: job.resources });
     await this.#parts.snapshots.release(job.snapshotId);
-    return { kind: "resume", sandboxId: sandbox.id, startedAt: sandbox.startedAt, forkTimeMs: performance.now() - begun, endpoints: endpointsOf(sandbox) };
+    return {
+      kind: "resume",
+      sandboxId: sandbox.id,
+      startedAt: sandbox.startedAt,
+      forkTimeMs: performance.now() - begun,
+      endpoints: endpointsOf(sandbox),
+    };
   }
 
   async #restore(snapshotId: string, who: Pick<StartRequest, "id" | "tenantId" | "resources">): Promise<Sandbox> {
@@ -57,7 +69,11 @@ export class Creator {
       return sandbox;
     } catch (error) {
       await slots.give(slot);
-      throw error instanceof CollimateError ? error : new CollimateError("create_failed", `sandbox ${who.id}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw error instanceof CollimateError
+        ? error
+        : new CollimateError("create_failed", `sandbox ${who.id}: ${error instanceof Error ? error.message : String(error)}`, {
+            cause: error,
+          });
     }
   }
 }

@@ -69,7 +69,8 @@ async function perform(sandbox: Sandbox, request: ExecRequest, sink: OutputSink,
       },
       { onStdout: out.take, onStderr: err.take, signal },
     );
-    if (request.commands && request.command === undefined) parts.push({ exit_code: codeOf(last), stdout_bytes: out.sent - from.out, stderr_bytes: err.sent - from.err });
+    if (request.commands && request.command === undefined)
+      parts.push({ exit_code: codeOf(last), stdout_bytes: out.sent - from.out, stderr_bytes: err.sent - from.err });
     if (codeOf(last) !== 0) break;
   }
   if (last.timedOut) err.take(Buffer.from(`timeout after ${limitMs / 1_000}s\n`));

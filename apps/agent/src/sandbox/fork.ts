@@ -58,7 +58,13 @@ export class Forker {
       if (parent.ending) throw new CollimateError("session_gone", `sandbox ${parent.id} has ended`);
       const base = await holders.resident(parent.snapshotId);
       taken = await parent.links.whileDetached(() =>
-        this.#parts.taker.take({ id: newId("snapshot"), kind: "fork", sandbox: parent, base: base && snapshots.get(parent.snapshotId), leaveRunning: true }),
+        this.#parts.taker.take({
+          id: newId("snapshot"),
+          kind: "fork",
+          sandbox: parent,
+          base: base && snapshots.get(parent.snapshotId),
+          leaveRunning: true,
+        }),
       );
       const { snapshot, dump } = taken;
       const holder = base && dump.kind === "delta" ? await holders.derive(base, snapshot) : await holders.ensure(snapshot);
@@ -77,7 +83,11 @@ export class Forker {
       };
     } catch (error) {
       await Promise.all(children.map((child) => this.#parts.ender.end(child)));
-      throw error instanceof CollimateError ? error : new CollimateError("fork_failed", `fork of ${parent.id}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw error instanceof CollimateError
+        ? error
+        : new CollimateError("fork_failed", `fork of ${parent.id}: ${error instanceof Error ? error.message : String(error)}`, {
+            cause: error,
+          });
     } finally {
       // Slots that no child took (all of them, or those of the children that failed) go back.
       const used = new Set(children.map((child) => child.slot));
@@ -85,12 +95,21 @@ export class Forker {
       if (taken) {
         // From here on the children keep it: its layer is below theirs, its holder is what their own forks start from.
         const id = taken.snapshot.manifest.id;
-        await snapshots.release(id).catch((error: unknown) => this.#parts.log.error({ err: error, snapshotId: id }, "fork snapshot not freed"));
+        await snapshots
+          .release(id)
+          .catch((error: unknown) => this.#parts.log.error({ err: error, snapshotId: id }, "fork snapshot not freed"));
       }
     }
   }
 
-  async #startAll(job: ForkJob, parent: Sandbox, taken: Taken, holder: Holder, places: readonly Sandbox["slot"][], children: Sandbox[]): Promise<void> {
+  async #startAll(
+    job: ForkJob,
+    parent: Sandbox,
+    taken: Taken,
+    holder: Holder,
+    places: readonly Sandbox["slot"][],
+    children: Sandbox[],
+  ): Promise<void> {
     const { restores, starter, registry } = this.#parts;
     let failed = false;
     const outcomes = await Promise.allSettled(
@@ -100,15 +119,25 @@ export class Forker {
           if (failed || !slot) return;
           try {
             const child = await starter.start({
-              id: wanted.sandboxId, tenantId: parent.tenantId, resources: job.resources, snapshot: taken.snapshot, holder, slot,
+              id: wanted.sandboxId,
+              tenantId: parent.tenantId,
+              resources: job.resources,
+              snapshot: taken.snapshot,
+              holder,
+              slot,
             });
             children.push(child);
             registry.add(child);
           } catch (error) {
             failed = true;
-            throw new CollimateError("fork_failed", `child ${position} of ${job.children.length} could not be started: ${error instanceof Error ? error.message : String(error)}`, {
-              cause: error, ...(error instanceof CollimateError && error.detail ? { detail: error.detail } : {}),
-            });
+            throw new CollimateError(
+              "fork_failed",
+              `child ${position} of ${job.children.length} could not be started: ${error instanceof Error ? error.message : String(error)}`,
+              {
+                cause: error,
+                ...(error instanceof CollimateError && error.detail ? { detail: error.detail } : {}),
+              },
+            );
           }
         }),
       ),
@@ -116,5 +145,4 @@ export class Forker {
     const broken = outcomes.find((outcome) => outcome.status === "rejected");
     if (broken) throw broken.reason;
   }
-
 }

@@ -29,7 +29,9 @@ export class Suspender {
       // Full images: they outlive every holder, and the agent.
       sandbox.ending = true;
       try {
-        await sandbox.links.whileDetached(() => taker.take({ id: job.snapshotId, kind: "suspend", sandbox, base: undefined, leaveRunning: false }));
+        await sandbox.links.whileDetached(() =>
+          taker.take({ id: job.snapshotId, kind: "suspend", sandbox, base: undefined, leaveRunning: false }),
+        );
       } catch (error) {
         sandbox.ending = false;
         throw error;

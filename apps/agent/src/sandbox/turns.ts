@@ -9,10 +9,14 @@ export class ExclusiveTurns {
   readonly #limit = pLimit(1);
 
   async take<T>(what: string, work: () => Promise<T>): Promise<T> {
-    if (this.#limit.pendingCount >= WAITING_MAX) throw new CollimateError("conflict", `${what}: ${WAITING_MAX} other requests already wait for this sandbox`);
+    if (this.#limit.pendingCount >= WAITING_MAX)
+      throw new CollimateError("conflict", `${what}: ${WAITING_MAX} other requests already wait for this sandbox`);
     return this.#limit(work);
   }
 }
 
 /** For a transfer that a checkpoint has cut off: forks and suspends come after it. */
-export const inTurnOf = (sandbox: { readonly turns: ExclusiveTurns }) => <T>(transfer: () => Promise<T>): Promise<T> => sandbox.turns.take("file transfer", transfer);
+export const inTurnOf =
+  (sandbox: { readonly turns: ExclusiveTurns }) =>
+  <T>(transfer: () => Promise<T>): Promise<T> =>
+    sandbox.turns.take("file transfer", transfer);

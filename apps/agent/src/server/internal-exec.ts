@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** POST /internal/sandboxes/:id/exec: the hot path between api and sandbox. No queue, no database. */
 import { PassThrough } from "node:stream";
-import { AGENT_CHUNK_MAX, AGENT_KEEPALIVE_MS, AGENT_STREAM_TYPE, type AgentLine, CollimateError, execRequestSchema } from "@collimate/contracts";
+import {
+  AGENT_CHUNK_MAX,
+  AGENT_KEEPALIVE_MS,
+  AGENT_STREAM_TYPE,
+  type AgentLine,
+  CollimateError,
+  execRequestSchema,
+} from "@collimate/contracts";
 import type { FastifyInstance } from "fastify";
 import { execInSandbox } from "../sandbox/exec.ts";
 import type { SandboxRegistry } from "../sandbox/registry.ts";
@@ -22,7 +29,8 @@ export function registerInternalExec(server: FastifyInstance, registry: SandboxR
       stream.write(`${JSON.stringify(line)}\n`);
     };
     const chunked = (t: "o" | "e") => (chunk: Buffer) => {
-      for (let at = 0; at < chunk.length; at += AGENT_CHUNK_MAX) send({ t, d: chunk.subarray(at, at + AGENT_CHUNK_MAX).toString("base64") });
+      for (let at = 0; at < chunk.length; at += AGENT_CHUNK_MAX)
+        send({ t, d: chunk.subarray(at, at + AGENT_CHUNK_MAX).toString("base64") });
     };
     const gone = new AbortController();
     reply.raw.once("close", () => {

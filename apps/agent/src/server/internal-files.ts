@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** PUT and GET /internal/sandboxes/:id/files: whole files between api and sandbox (contracts/files.ts). */
-import { CollimateError, FILE_HASH_HEADER, FILE_MODE_HEADER, FILE_TOTAL_MAX_MS, FILE_TYPE, fileHashSchema, getFileSchema, putFileSchema } from "@collimate/contracts";
+import {
+  CollimateError,
+  FILE_HASH_HEADER,
+  FILE_MODE_HEADER,
+  FILE_TOTAL_MAX_MS,
+  FILE_TYPE,
+  fileHashSchema,
+  getFileSchema,
+  putFileSchema,
+} from "@collimate/contracts";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { getFile, putFile } from "../files/transfer.ts";
 import type { SandboxRegistry } from "../sandbox/registry.ts";
@@ -18,7 +27,8 @@ export function registerInternalFiles(server: FastifyInstance, registry: Sandbox
     const { tenant } = await tokens.verify(request.headers.authorization, id, "files");
     const sandbox = registry.find(id);
     // Not `not_found`: on these routes that is the file.
-    if (sandbox?.tenantId !== tenant || sandbox.ending) throw new CollimateError("session_gone", `sandbox ${id} does not live on this node`);
+    if (sandbox?.tenantId !== tenant || sandbox.ending)
+      throw new CollimateError("session_gone", `sandbox ${id} does not live on this node`);
     return sandbox;
   };
   void server.register(async (files) => {

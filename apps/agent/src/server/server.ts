@@ -25,14 +25,22 @@ const RECEIVE_MS = 60_000;
 
 export function makeServer(parts: ServerParts): FastifyInstance {
   const loggerInstance: FastifyBaseLogger = parts.log.child({ part: "http" }, { level: "warn" });
-  const server = Fastify({ loggerInstance, bodyLimit: BODY_MAX, keepAliveTimeout: HOUR_MS, requestTimeout: FILE_TOTAL_MAX_MS, disableRequestLogging: true });
+  const server = Fastify({
+    loggerInstance,
+    bodyLimit: BODY_MAX,
+    keepAliveTimeout: HOUR_MS,
+    requestTimeout: FILE_TOTAL_MAX_MS,
+    disableRequestLogging: true,
+  });
   limitReceiving(server, RECEIVE_MS);
   server.setErrorHandler((error, _request, reply) => {
     const known = asCollimateError(error);
     if (known.status >= 500) parts.log.error({ err: error }, "request failed");
     return reply.code(known.status).send({ failure: known.toFailure() });
   });
-  server.setNotFoundHandler((_request, reply) => reply.code(404).send({ failure: new CollimateError("not_found", "no such route").toFailure() }));
+  server.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ failure: new CollimateError("not_found", "no such route").toFailure() }),
+  );
   server.get("/healthz", () => parts.health());
   registerInternalExec(server, parts.registry, parts.tokens);
   registerInternalFiles(server, parts.registry, parts.tokens, parts.transfers);

@@ -14,11 +14,14 @@ export class TokenCheck {
   async verify(authorization: string | undefined, sandboxId: string, op: ExecToken["op"]): Promise<ExecToken> {
     const token = /^Bearer ([\w.-]+)$/.exec(authorization ?? "")?.[1];
     if (!token) throw new CollimateError("unauthorized", "no token");
-    const verified = await jwtVerify(token, this.#key, { algorithms: ["HS256"], clockTolerance: 5, requiredClaims: ["exp"] }).catch((cause: unknown) => {
-      throw new CollimateError("unauthorized", "the token is not valid", { cause });
-    });
+    const verified = await jwtVerify(token, this.#key, { algorithms: ["HS256"], clockTolerance: 5, requiredClaims: ["exp"] }).catch(
+      (cause: unknown) => {
+        throw new CollimateError("unauthorized", "the token is not valid", { cause });
+      },
+    );
     const claims = execTokenSchema.safeParse(verified.payload);
-    if (!claims.success || claims.data.sub !== sandboxId || claims.data.op !== op) throw new CollimateError("unauthorized", "the token is for something else");
+    if (!claims.success || claims.data.sub !== sandboxId || claims.data.op !== op)
+      throw new CollimateError("unauthorized", "the token is for something else");
     return claims.data;
   }
 }

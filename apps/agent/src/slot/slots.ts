@@ -57,10 +57,14 @@ export class Slots {
   async #fill(): Promise<void> {
     const missing = Math.min(this.#options.ready, this.#options.max - this.#used) - this.#ready.length;
     if (missing <= 0 || this.#closed) return;
-    await Promise.all(Array.from({ length: missing }, () => this.#preparing(async () => {
-      if (this.#closed) return;
-      this.#ready.push(await this.#prepare());
-    })));
+    await Promise.all(
+      Array.from({ length: missing }, () =>
+        this.#preparing(async () => {
+          if (this.#closed) return;
+          this.#ready.push(await this.#prepare());
+        }),
+      ),
+    );
   }
 
   /** `count` slots with these limits, all or none. */

@@ -114,7 +114,11 @@ export class SnapshotStore {
 
   #enter(manifest: Manifest, needs = 1): Snapshot {
     const folder = join(this.#paths.snapshots, manifest.id);
-    const snapshot: Snapshot = { manifest, folder, images: manifest.kind === "fork" ? join(this.#paths.memory, manifest.id) : join(folder, "images") };
+    const snapshot: Snapshot = {
+      manifest,
+      folder,
+      images: manifest.kind === "fork" ? join(this.#paths.memory, manifest.id) : join(folder, "images"),
+    };
     this.#entries.set(manifest.id, { snapshot, needs });
     return snapshot;
   }

@@ -89,7 +89,11 @@ export class SnapshotTaker {
       return { snapshot, dump: dumped };
     } catch (error) {
       await this.#store.abandon(id);
-      if (error instanceof CriuError) throw new CollimateError("not_captureable", `sandbox ${sandbox.id} cannot be checkpointed: ${error.message}`, { cause: error, detail: error.log.join("\n") });
+      if (error instanceof CriuError)
+        throw new CollimateError("not_captureable", `sandbox ${sandbox.id} cannot be checkpointed: ${error.message}`, {
+          cause: error,
+          detail: error.log.join("\n"),
+        });
       throw error;
     }
   }

@@ -43,7 +43,10 @@ export class JobRunner {
       log.info({ ms: Math.round(performance.now() - begun) }, "done");
       await this.#report({ kind: "finished", ...to, at: Date.now(), result });
     } catch (error) {
-      const known = error instanceof CollimateError ? error : new CollimateError("internal", error instanceof Error ? error.message : String(error), { cause: error });
+      const known =
+        error instanceof CollimateError
+          ? error
+          : new CollimateError("internal", error instanceof Error ? error.message : String(error), { cause: error });
       log.warn({ err: error, ms: Math.round(performance.now() - begun) }, "failed");
       await this.#report({ kind: "failed", ...to, at: Date.now(), failure: known.toFailure() });
     }
@@ -60,7 +63,14 @@ export class JobRunner {
     switch (job.kind) {
       case "bake":
         return this.#engine.bake(job, (phase) =>
-          this.#report({ kind: "phase", nodeId: this.#nodeId, operationId: job.operationId, templateId: job.templateId, at: Date.now(), phase }),
+          this.#report({
+            kind: "phase",
+            nodeId: this.#nodeId,
+            operationId: job.operationId,
+            templateId: job.templateId,
+            at: Date.now(),
+            phase,
+          }),
         );
       case "create":
         return this.#engine.create(job);

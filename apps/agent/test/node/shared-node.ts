@@ -31,13 +31,16 @@ export function sharedNode(): SharedNode {
     footprint: () => footprint(node),
     restingFootprint: () => {
       let last: Footprint | undefined;
-      return vi.waitFor(async () => {
-        const now = await footprint(node);
-        const before = last;
-        last = now;
-        expect(now).toEqual(before);
-        return now;
-      }, { timeout: SETTLED.timeout, interval: 100 });
+      return vi.waitFor(
+        async () => {
+          const now = await footprint(node);
+          const before = last;
+          last = now;
+          expect(now).toEqual(before);
+          return now;
+        },
+        { timeout: SETTLED.timeout, interval: 100 },
+      );
     },
     settlesAt: (before) => vi.waitFor(async () => expect(await footprint(node)).toEqual(before), SETTLED),
   };

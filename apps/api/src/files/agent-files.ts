@@ -59,7 +59,8 @@ export class AgentFiles {
     });
     if (response.statusCode !== 200) throw await refusal(target.nodeId, response);
     const reply = fileReplySchema.safeParse(await response.body.json());
-    if (!reply.success) throw new CollimateError("upstream_error", `the answer of node ${target.nodeId} is not understood`, { cause: reply.error });
+    if (!reply.success)
+      throw new CollimateError("upstream_error", `the answer of node ${target.nodeId} is not understood`, { cause: reply.error });
     return reply.data;
   }
 

@@ -25,9 +25,15 @@ beforeEach(() => {
   t().peer.fileScript = undefined;
 });
 
-const urlOf = (path: string, more = "", noun = "sandboxes") => `${t().api.url}/v1/${noun}/${sandbox}/files?${new URLSearchParams({ path }).toString()}${more}`;
-const headers = (more: Record<string, string> = {}) => ({ authorization: `Bearer ${apiKey}`, "content-type": "application/octet-stream", ...more });
-const put = (url: string, body: string | Uint8Array<ArrayBuffer>, more: Record<string, string> = {}) => fetch(url, { method: "PUT", headers: headers(more), body });
+const urlOf = (path: string, more = "", noun = "sandboxes") =>
+  `${t().api.url}/v1/${noun}/${sandbox}/files?${new URLSearchParams({ path }).toString()}${more}`;
+const headers = (more: Record<string, string> = {}) => ({
+  authorization: `Bearer ${apiKey}`,
+  "content-type": "application/octet-stream",
+  ...more,
+});
+const put = (url: string, body: string | Uint8Array<ArrayBuffer>, more: Record<string, string> = {}) =>
+  fetch(url, { method: "PUT", headers: headers(more), body });
 const get = (url: string) => fetch(url, { headers: headers() });
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer());
@@ -40,8 +46,16 @@ describe("a file", () => {
     expect([up.status, await up.json()]).toEqual([200, { path, size: bytes.length, sha256: sha256(bytes) }]);
     expect((await stat(path)).mode & 0o7777).toBe(0o750);
     const down = await get(urlOf(path, "", noun));
-    expect([down.status, down.headers.get("content-type"), down.headers.get("content-length")]).toEqual([200, "application/octet-stream", String(bytes.length)]);
-    expect([down.headers.get("x-content-sha256"), down.headers.get("etag"), down.headers.get("x-file-mode")]).toEqual([sha256(bytes), `"${sha256(bytes)}"`, "0750"]);
+    expect([down.status, down.headers.get("content-type"), down.headers.get("content-length")]).toEqual([
+      200,
+      "application/octet-stream",
+      String(bytes.length),
+    ]);
+    expect([down.headers.get("x-content-sha256"), down.headers.get("etag"), down.headers.get("x-file-mode")]).toEqual([
+      sha256(bytes),
+      `"${sha256(bytes)}"`,
+      "0750",
+    ]);
     expect((await bytesOf(down)).equals(bytes)).toBe(true);
   });
 
@@ -83,7 +97,10 @@ describe("a file", () => {
     const right = sha256(Buffer.from("x"));
     expect((await put(urlOf(path), "x", { "x-content-sha256": right })).status).toBe(200);
     const answer = await put(urlOf(path), "y", { "x-content-sha256": right });
-    expect([answer.status, await answer.json()]).toEqual([400, expect.objectContaining({ code: "bad_request", path, message: expect.stringContaining("SHA-256") })]);
+    expect([answer.status, await answer.json()]).toEqual([
+      400,
+      expect.objectContaining({ code: "bad_request", path, message: expect.stringContaining("SHA-256") }),
+    ]);
     expect(await readFile(path, "utf8")).toBe("x");
   });
 
@@ -136,13 +153,19 @@ describe("refusals", () => {
   it("404 names the file that is not there", async () => {
     const path = join(folder, "none");
     const answer = await get(urlOf(path));
-    expect([answer.status, await answer.json()]).toEqual([404, expect.objectContaining({ code: "not_found", path, message: expect.stringContaining(path) })]);
+    expect([answer.status, await answer.json()]).toEqual([
+      404,
+      expect.objectContaining({ code: "not_found", path, message: expect.stringContaining(path) }),
+    ]);
     const daemon = await (await get(urlOf(path, "", "sessions"))).json();
     expect(daemon).toMatchObject({ error_code: "not_found", path });
   });
   it("400 for a directory, a large upload in its place too", async () => {
     for (const answer of [await get(urlOf(folder)), await put(urlOf(folder), Buffer.alloc(8 * MIB))])
-      expect([answer.status, await answer.json()]).toEqual([400, expect.objectContaining({ code: "bad_request", message: expect.stringContaining("directory") })]);
+      expect([answer.status, await answer.json()]).toEqual([
+        400,
+        expect.objectContaining({ code: "bad_request", message: expect.stringContaining("directory") }),
+      ]);
   });
   it("a refusal in the middle of a body leaves the connection in order", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -179,7 +202,10 @@ describe("refusals", () => {
   });
   it("another tenant's sandbox looks like none", async () => {
     const other = await t().tenant();
-    expect(await other.ask("GET", `/v1/sandboxes/${sandbox}/files?path=/etc/passwd`)).toMatchObject({ status: 404, body: { code: "not_found", message: `no sandbox ${sandbox}` } });
+    expect(await other.ask("GET", `/v1/sandboxes/${sandbox}/files?path=/etc/passwd`)).toMatchObject({
+      status: 404,
+      body: { code: "not_found", message: `no sandbox ${sandbox}` },
+    });
   });
   it("410 for a sandbox that its node does not know", async () => {
     const own = await sandboxOf(ask);

@@ -39,7 +39,10 @@ export function fileRoutes(app: FastifyInstance, platform: Platform, files: File
     const { headers, bytes } = await files.get(callerOf(request), request.params.id, path, holdRequest(platform, reply));
     cutIdle(reply);
     for (const name of ["content-length", FILE_HASH_HEADER, FILE_MODE_HEADER]) void reply.header(name, headers[name]);
-    return reply.type(FILE_TYPE).headers({ etag: `"${String(headers[FILE_HASH_HEADER])}"`, "x-content-type-options": "nosniff" }).send(bytes);
+    return reply
+      .type(FILE_TYPE)
+      .headers({ etag: `"${String(headers[FILE_HASH_HEADER])}"`, "x-content-type-options": "nosniff" })
+      .send(bytes);
   };
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();

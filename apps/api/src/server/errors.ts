@@ -63,7 +63,10 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const body = errorBody(told, request.id, surface);
   if (surface === "daemon" && told instanceof TemplateNotFound) body.error_code = "no_template";
   const ofFile = told instanceof FileFault ? { path: told.path, error_code: told.code } : {};
-  return reply.code(told.status).type("application/json; charset=utf-8").send({ ...body, ...ofFile });
+  return reply
+    .code(told.status)
+    .type("application/json; charset=utf-8")
+    .send({ ...body, ...ofFile });
 }
 
 export function registerErrors(app: FastifyInstance): void {

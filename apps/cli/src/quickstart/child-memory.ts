@@ -18,7 +18,8 @@ const AT_A_TIME = 5;
 /** Bytes of memory that a process has written and shares with nobody (proc(5), smaps_rollup). */
 export type PrivateBytesOf = (pid: number) => number;
 
-export const privateBytesOf: PrivateBytesOf = (pid) => Number(/^Private_Dirty:\s+(\d+) kB$/m.exec(content(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0) * 1024;
+export const privateBytesOf: PrivateBytesOf = (pid) =>
+  Number(/^Private_Dirty:\s+(\d+) kB$/m.exec(content(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0) * 1024;
 
 /**
  * Watches, from outside, what the sandboxes of a node have written. The statistics of a control group would be cheaper, but
@@ -42,7 +43,12 @@ export class ChildMemoryWatch implements Disposable {
     if (folder === undefined) return;
     const alive = (entries(folder) ?? [])
       .filter((name) => name.startsWith("slot-")) // holders have a group of their own
-      .map((name) => content(join(folder, name, "cgroup.procs")).split("\n").filter(Boolean).map(Number))
+      .map((name) =>
+        content(join(folder, name, "cgroup.procs"))
+          .split("\n")
+          .filter(Boolean)
+          .map(Number),
+      )
       .filter((pids) => pids.length > 0); // else a prepared place, nobody in it
     const chosen = alive.map((_, i) => alive[(this.#turn + i) % alive.length] ?? []).slice(0, AT_A_TIME);
     this.#turn += AT_A_TIME;

@@ -13,11 +13,14 @@ async function listening(host: string) {
   return { port: address.port, server, [Symbol.asyncDispose]: async () => void (server.close(), await once(server, "close")) };
 }
 
-test.each(["127.0.0.1", "0.0.0.0", "::1", "::"])("a process listens on the port that it serves on %s, and no other process does", async (host) => {
-  await using mine = await listening(host);
-  expect(await listensOn(process.pid, mine.port)).toBe(true);
-  expect(await listensOn(process.ppid, mine.port)).toBe(false);
-});
+test.each(["127.0.0.1", "0.0.0.0", "::1", "::"])(
+  "a process listens on the port that it serves on %s, and no other process does",
+  async (host) => {
+    await using mine = await listening(host);
+    expect(await listensOn(process.pid, mine.port)).toBe(true);
+    expect(await listensOn(process.ppid, mine.port)).toBe(false);
+  },
+);
 
 test("a connection to a port is not listening on it, nor is a process that has gone", async () => {
   await using mine = await listening("127.0.0.1");

@@ -26,7 +26,13 @@ const LIMIT_S = 3_600;
 const DOWNLOAD_MAX = 1024 ** 3;
 
 /** `route`: the sandbox's file route. */
-export async function uploadFile(http: Http, route: string, path: string, data: Uint8Array | string, options: UploadOptions): Promise<void> {
+export async function uploadFile(
+  http: Http,
+  route: string,
+  path: string,
+  data: Uint8Array | string,
+  options: UploadOptions,
+): Promise<void> {
   const bytes = bytesOf(data);
   const digest = await sha256(bytes);
   const mode: Record<string, string> = options.mode === undefined ? {} : { mode: options.mode.toString(8) };
