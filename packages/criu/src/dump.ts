@@ -178,7 +178,6 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
     log: join(images, LOG_NAME),
     purpose: `dump process ${options.pid}`,
     touchesTree: true,
-    ownsChildren: false,
     ...(options.onDumped === undefined ? {} : { beforeEnd: { variable: "HOLDER_DUMPED_FD", turn: options.onDumped } }),
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });

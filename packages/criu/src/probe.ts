@@ -86,7 +86,6 @@ function ask(program: CriuProgram, args: string[], limitMs: number): Promise<str
     limitMs,
     purpose: args.join(" "),
     touchesTree: false,
-    ownsChildren: true,
   });
 }
 
@@ -135,7 +134,6 @@ async function tryDump(program: CriuProgram, limitMs: number, directory: string)
       log: join(images, "dump.log"),
       purpose: `dump a process on trial ${program.withoutBreakpoints ? "without" : "with"} breakpoints`,
       touchesTree: true,
-      ownsChildren: false,
     });
     return undefined;
   } catch (error) {

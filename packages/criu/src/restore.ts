@@ -51,7 +51,6 @@ export async function restore(options: RestoreOptions): Promise<number> {
     log: join(work, "restore.log"),
     purpose: `restore ${options.images}`,
     touchesTree: false,
-    ownsChildren: true,
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const pid = Number(await readFile(pidfile, "utf8"));

@@ -21,8 +21,6 @@ export interface Run {
   readonly purpose: string;
   /** Whether a killed criu leaves its code in somebody's tasks. */
   readonly touchesTree: boolean;
-  /** Whether the processes that criu has made go with it when it is killed. */
-  readonly ownsChildren: boolean;
   readonly signal?: AbortSignal;
   /** criu waits once for `turn`: it is told by `variable` on which of its descriptors. */
   readonly beforeEnd?: { readonly variable: string; readonly turn: () => Promise<void> };
@@ -88,7 +86,9 @@ export async function runCriu(run: Run): Promise<string> {
   const kill = (why: "timeout" | "aborted") => {
     if (killed !== undefined) return;
     killed = why;
-    const children = run.ownsChildren ? childrenOf(child.pid) : [];
+    // What criu has made goes with it: a restored tree, and the process that a dump tries the kernel's ptrace on, which
+    // would sleep for ever. A tree that is dumped is traced by criu, no child of it.
+    const children = childrenOf(child.pid);
     child.kill("SIGKILL");
     for (const pid of children) killIfThere(pid);
   };
