@@ -78,9 +78,7 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   await emptyDirectory(options.images);
   if (options.cgroup === undefined) {
     const kind = await attempts(options, deadline);
-    await giveOrphansToInit(options.images);
-    const stats = await readDumpStats(options.images);
-    return { kind, ms: performance.now() - started, pauseMs: stats.frozenMs, ...stats };
+    return finish(options, kind, started);
   }
 
   const pauseStarted = performance.now();
@@ -100,9 +98,14 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
     await frozen.thaw();
     pauseMs = performance.now() - pauseStarted;
   }
+  return finish(options, kind, started, pauseMs);
+}
+
+/** What is done to the images when the tree runs on. */
+async function finish(options: DumpOptions, kind: "full" | "delta", started: number, pauseMs?: number): Promise<DumpResult> {
   await giveOrphansToInit(options.images);
   const stats = await readDumpStats(options.images);
-  return { kind, ms: performance.now() - started, pauseMs, ...stats };
+  return { kind, ms: performance.now() - started, pauseMs: pauseMs ?? stats.frozenMs, ...stats };
 }
 
 /**
@@ -117,8 +120,7 @@ async function dumpByPtraceAlone(options: DumpOptions, deadline: number, started
     await onDumped?.();
   };
   const kind = await attempts({ ...rest, onDumped: copy }, deadline);
-  const pauseMs = performance.now() - pauseStarted;
-  return { kind, ms: performance.now() - started, pauseMs, ...(await readDumpStats(options.images)) };
+  return finish(options, kind, started, performance.now() - pauseStarted);
 }
 
 async function attempts(options: DumpOptions, deadline: number): Promise<"full" | "delta"> {
