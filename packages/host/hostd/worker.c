@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,12 +96,20 @@ static void forget(struct worker *w)
     free(w);
 }
 
+// The news that a client hung up may still lie unread behind what workers had to say: what it can't read any more is undone.
+static bool still_there(const struct connection *client)
+{
+    struct pollfd hangup = {.fd = client->source.fd, .events = POLLRDHUP};
+
+    return poll(&hangup, 1, 0) == 0;
+}
+
 // The worker has ended: answer the client with the worker's line, or with the fact that there is none.
 static void finish(struct worker *w)
 {
     bool whole = w->bytes > 0 && memchr(w->line, '\n', w->bytes) == w->line + w->bytes - 1;
 
-    if (!w->client || !whole || w->late || w->line[0] != OK_MARK)
+    if (!w->client || !still_there(w->client) || !whole || w->late || w->line[0] != OK_MARK)
         kill_pidfd(w->charge);
     if (w->client && whole && !w->late) {
         connection_send_line(w->client, w->line + 1, w->bytes - 1);
