@@ -35,13 +35,17 @@ async function lookUp(): Promise<Account | undefined> {
   return undefined;
 }
 
+/** Only one at a time: of two at the same moment, useradd lets the second write over what the first has written. */
+const LOCK = "/run/lock/collimate-account";
+const LOCK_SECONDS = 30;
+
 async function create(): Promise<void> {
-  const useradd = await findProgram("useradd", "passwd");
+  const [flock, useradd] = await Promise.all([findProgram("flock", "util-linux"), findProgram("useradd", "passwd")]);
   const options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"];
   try {
-    await promisify(execFile)(useradd, [...options, NAME]);
+    await promisify(execFile)(flock, ["--timeout", String(LOCK_SECONDS), LOCK, useradd, ...options, NAME]);
   } catch (error) {
-    // 9: somebody else made it in the meantime. 1: the password file is locked by somebody who is doing so. useradd(8).
+    // 9: somebody else made it in the meantime. 1: the password file is locked by another program. useradd(8).
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code !== 9 && code !== 1) throw new Error(`the system account ${NAME} could not be made`, { cause: error });
     await delay(100);
