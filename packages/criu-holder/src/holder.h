@@ -225,7 +225,7 @@ void restore_root_born(pid_t pid);
 /* affinity.c: the CPUs of tasks, beside the images. */
 int affinity_dump(void);
 void affinity_restore(pid_t pid);
-/* dump_stage.c: the turn of whoever copies files beside a dump. */
+/* dump_stage.c: the last turn of whoever copies files beside a dump. */
 int dump_stage_over(void);
 /* new_net.c: what to do in the new network namespace before sockets are restored. */
 void new_net_configure(int conn, const struct request *rq);

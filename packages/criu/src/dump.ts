@@ -6,7 +6,7 @@ import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
 import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
-import { freezeOutsideVfork, someoneIsStopped } from "./standstill.ts";
+import { standStill, type Standstill } from "./standstill.ts";
 
 /**
  * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
@@ -74,31 +74,81 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   }
   const started = performance.now();
   const deadline = started + (options.limitMs ?? 60_000);
-  // What can be done while the tree runs is not part of its pause.
   await emptyDirectory(options.images);
   if (options.cgroup === undefined) {
-    const kind = await attempts(options, deadline);
+    const kind = await attempts(options, deadline, new Turns(options));
     return finish(options, kind, started);
   }
-
-  const pauseStarted = performance.now();
-  const frozen = await freezeOutsideVfork(options.cgroup, Math.min(5000, deadline - performance.now()));
-  if (await someoneIsStopped(options.cgroup)) {
-    await frozen.thaw();
-    return dumpByPtraceAlone(options, deadline, started);
-  }
+  const turns = new FreezingTurns(options, options.cgroup, deadline);
   let kind: "full" | "delta";
-  let pauseMs: number;
   try {
-    const outcomes = await Promise.allSettled([attempts(options, deadline), options.onFrozen?.()]);
-    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-    kind = outcomes[0].status === "fulfilled" ? outcomes[0].value : "full";
+    kind = await attempts(options, deadline, turns);
+    await turns.copied;
+  } catch (error) {
+    if (!turns.foundStopped) throw error;
+    turns.thaw();
+    return await dumpByPtraceAlone(options, deadline, started);
   } finally {
+    // Nobody changes the files while they are copied, nor before the slot is used again.
+    await turns.copied?.catch(() => undefined);
     // A dump that does not leave the tree running has ended it: then there is nobody to thaw.
-    await frozen.thaw();
-    pauseMs = performance.now() - pauseStarted;
+    turns.thaw();
   }
-  return finish(options, kind, started, pauseMs);
+  return finish(options, kind, started, turns.pauseMs);
+}
+
+/** What criu asks for while it dumps: see `HOLDER_DUMP_FD` in packages/criu-holder/README.md. */
+class Turns {
+  readonly #onDumped: DumpOptions["onDumped"];
+
+  constructor({ onDumped }: Pick<DumpOptions, "onDumped">) {
+    this.#onDumped = onDumped;
+  }
+
+  /** criu has made itself ready and would look at the tree now. */
+  async begin(): Promise<void> {}
+
+  async take(stage: string): Promise<void> {
+    await (stage === "b" ? this.begin() : this.#onDumped?.());
+  }
+}
+
+/** The tree stands still from the moment that criu is ready; the copy of its files begins then. */
+class FreezingTurns extends Turns {
+  readonly #options: DumpOptions;
+  readonly #cgroup: string;
+  readonly #deadline: number;
+  #began = 0;
+  #stillness: Standstill | undefined;
+  copied: Promise<void> | undefined;
+  foundStopped = false;
+  pauseMs = 0;
+
+  constructor(options: DumpOptions, cgroup: string, deadline: number) {
+    super(options);
+    this.#options = options;
+    this.#cgroup = cgroup;
+    this.#deadline = deadline;
+  }
+
+  /** A second attempt finds the tree standing still. */
+  override async begin(): Promise<void> {
+    if (this.#stillness !== undefined) return;
+    this.#began = performance.now();
+    this.#stillness = await standStill(this.#cgroup, Math.min(5000, this.#deadline - this.#began));
+    this.foundStopped = this.#stillness.someoneIsStopped;
+    if (this.foundStopped) throw new Error("a task is stopped");
+    this.copied = this.#options.onFrozen?.();
+    // Looked at when criu has ended, not before.
+    this.copied?.catch(() => undefined);
+  }
+
+  thaw(): void {
+    if (this.#stillness === undefined) return;
+    this.#stillness.thaw();
+    this.#stillness = undefined;
+    this.pauseMs = performance.now() - this.#began;
+  }
 }
 
 /** What is done to the images when the tree runs on. */
@@ -119,16 +169,16 @@ async function dumpByPtraceAlone(options: DumpOptions, deadline: number, started
     await onFrozen?.();
     await onDumped?.();
   };
-  const kind = await attempts({ ...rest, onDumped: copy }, deadline);
+  const kind = await attempts(rest, deadline, new Turns({ onDumped: copy }));
   return finish(options, kind, started, performance.now() - pauseStarted);
 }
 
-async function attempts(options: DumpOptions, deadline: number): Promise<"full" | "delta"> {
+async function attempts(options: DumpOptions, deadline: number, turns: Turns): Promise<"full" | "delta"> {
   let kind: "full" | "delta" = options.delta === undefined ? "full" : "delta";
   for (let attempt = 1; ; attempt++) {
     try {
       if (attempt > 1) await emptyDirectory(options.images);
-      await once(options, kind, deadline - performance.now());
+      await once(options, kind, deadline - performance.now(), turns);
       return kind;
     } catch (error) {
       if (!(error instanceof CriuError) || error.code !== "failed" || error.treeDamaged) throw error;
@@ -149,7 +199,7 @@ async function emptyDirectory(images: string): Promise<void> {
   await chmod(images, 0o755);
 }
 
-async function once(options: DumpOptions, kind: "full" | "delta", limitMs: number): Promise<void> {
+async function once(options: DumpOptions, kind: "full" | "delta", limitMs: number, turns: Turns): Promise<void> {
   const { program, tree, images, delta } = options;
   const args = [
     "dump",
@@ -180,7 +230,7 @@ async function once(options: DumpOptions, kind: "full" | "delta", limitMs: numbe
     log: join(images, LOG_NAME),
     purpose: `dump process ${options.pid}`,
     touchesTree: true,
-    ...(options.onDumped === undefined ? {} : { beforeEnd: { variable: "HOLDER_DUMPED_FD", turn: options.onDumped } }),
+    turns: { variable: "HOLDER_DUMP_FD", take: (stage) => turns.take(stage) },
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
 }

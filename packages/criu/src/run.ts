@@ -22,8 +22,8 @@ export interface Run {
   /** Whether a killed criu leaves its code in somebody's tasks. */
   readonly touchesTree: boolean;
   readonly signal?: AbortSignal;
-  /** criu waits once for `turn`: it is told by `variable` on which of its descriptors. */
-  readonly beforeEnd?: { readonly variable: string; readonly turn: () => Promise<void> };
+  /** criu asks at some stages, one letter each, and waits for `take`: it is told by `variable` on which of its descriptors. */
+  readonly turns?: { readonly variable: string; readonly take: (stage: string) => Promise<void> };
 }
 
 const TURN_FD = 3;
@@ -49,14 +49,13 @@ function killIfThere(pid: number): void {
   }
 }
 
-/** Does `turn` when criu asks for it, and answers. Rejects with what `turn` rejected with; criu, unanswered, gives up. */
-async function takeTurn(stream: unknown, turn: () => Promise<void>): Promise<void> {
-  if (!(stream instanceof Duplex)) throw new TypeError("criu was started without a descriptor for the turn");
-  // Leaving the loop destroys the stream.
-  for await (const _ of stream) {
-    await turn();
-    await new Promise<void>((resolve) => stream.end(".", () => resolve()));
-    break;
+/** Takes each turn that criu asks for, and answers. Rejects with what a turn rejected with; criu, unanswered, gives up. */
+async function takeTurns(stream: unknown, take: (stage: string) => Promise<void>): Promise<void> {
+  if (!(stream instanceof Duplex)) throw new TypeError("criu was started without a descriptor for the turns");
+  // Leaving the loop, by an error too, destroys the stream.
+  for await (const stages of stream.setEncoding("latin1")) {
+    for (const stage of String(stages)) await take(stage);
+    stream.write(".");
   }
 }
 
@@ -65,14 +64,14 @@ export async function runCriu(run: Run): Promise<string> {
   await prepareRunDirectory();
   const started = performance.now();
   const child = spawn(run.program.path, [...run.args], {
-    env: { ...programEnvironment(run.program), ...run.env, ...(run.beforeEnd ? { [run.beforeEnd.variable]: String(TURN_FD) } : {}) },
-    stdio: run.beforeEnd ? ["ignore", "pipe", "pipe", "pipe"] : ["ignore", "pipe", "pipe"],
+    env: { ...programEnvironment(run.program), ...run.env, ...(run.turns ? { [run.turns.variable]: String(TURN_FD) } : {}) },
+    stdio: run.turns ? ["ignore", "pipe", "pipe", "pipe"] : ["ignore", "pipe", "pipe"],
   });
   const { stdout: out, stderr: err } = child;
   if (!out || !err) throw new TypeError("criu was started without pipes");
-  const turn = run.beforeEnd && takeTurn(child.stdio[TURN_FD], run.beforeEnd.turn);
+  const turns = run.turns && takeTurns(child.stdio[TURN_FD], run.turns.take);
   // Looked at when criu has ended, not before.
-  turn?.catch(() => undefined);
+  turns?.catch(() => undefined);
   let stdout = "";
   let stderr = "";
   out.setEncoding("utf8").on("data", (text: string) => {
@@ -113,7 +112,7 @@ export async function runCriu(run: Run): Promise<string> {
     out.destroy();
     err.destroy();
   }
-  if (turn) await turn;
+  if (turns) await turns;
   if (code === 0) return stdout;
 
   const fromFile = run.log === undefined ? [] : await readMeaningfulLines(run.log);

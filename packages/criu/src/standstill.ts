@@ -1,43 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readdir, readFile } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type FrozenCgroup, freeze } from "./freezer.ts";
 
 /** How long a program may sit between vfork and exec before the dump is tried all the same. */
 const PATIENCE_MS = 1000;
+/** In vfork it is kernel_clone, or a function inlined there. */
+const IN_VFORK = /kernel_clone|do_fork|vfork/;
+/** Stopped by SIGSTOP or from a terminal, also when frozen besides. */
+const STOPPED = /do_signal_stop/;
+
+export interface Standstill extends FrozenCgroup {
+  /** Some task was stopped already, by SIGSTOP or from a terminal. */
+  readonly someoneIsStopped: boolean;
+}
 
 /**
  * Freezes a cgroup at a moment when none of its processes is between vfork(2) and exec: the parent waits there in the
  * kernel, where ptrace does not reach it, and criu would give up after its time limit ("Unseizable non-zombie").
  */
-export async function freezeOutsideVfork(cgroup: string, limitMs: number): Promise<FrozenCgroup> {
+export async function standStill(cgroup: string, limitMs: number): Promise<Standstill> {
   const until = performance.now() + Math.min(PATIENCE_MS, limitMs);
   for (;;) {
     const frozen = await freeze(cgroup, limitMs);
-    if (performance.now() > until || !(await someoneVforks(cgroup))) return frozen;
-    await frozen.thaw();
+    const places = sleepingPlaces(cgroup);
+    if (performance.now() > until || !places.some((place) => IN_VFORK.test(place)))
+      return { ...frozen, someoneIsStopped: places.some((place) => STOPPED.test(place)) };
+    frozen.thaw();
     await delay(1);
   }
 }
 
-/** In vfork it is kernel_clone, or a function inlined there. */
-function someoneVforks(cgroup: string): Promise<boolean> {
-  return someoneSleepsIn(cgroup, /kernel_clone|do_fork|vfork/);
+/** Where all tasks sleep in the kernel: proc(5), /proc/pid/wchan. Read at once, for the reason that freeze() gives. */
+function sleepingPlaces(cgroup: string): string[] {
+  const processes = readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
+  return processes.flatMap((process) => tasksOf(process).map((task) => sleepingPlace(process, task)));
 }
 
-/** Stopped by SIGSTOP or from a terminal, also when frozen besides. */
-export function someoneIsStopped(cgroup: string): Promise<boolean> {
-  return someoneSleepsIn(cgroup, /do_signal_stop/);
-}
-
-/** Where tasks sleep in the kernel: proc(5), /proc/pid/wchan. */
-async function someoneSleepsIn(cgroup: string, where: RegExp): Promise<boolean> {
-  const processes = (await readFile(join(cgroup, "cgroup.procs"), "utf8")).split("\n").filter(Boolean);
-  for (const process of processes) {
-    for (const thread of await readdir(`/proc/${process}/task`).catch(() => [])) {
-      if (where.test(await readFile(`/proc/${process}/task/${thread}/wchan`, "utf8").catch(() => ""))) return true;
-    }
+function tasksOf(process: string): string[] {
+  try {
+    return readdirSync(`/proc/${process}/task`);
+  } catch {
+    return []; // it has ended
   }
-  return false;
+}
+
+function sleepingPlace(process: string, task: string): string {
+  try {
+    return readFileSync(`/proc/${process}/task/${task}/wchan`, "utf8");
+  } catch {
+    return ""; // it has ended
+  }
 }

@@ -104,7 +104,7 @@ describe.each(usable)("with a cgroup in %s", (root) => {
     const sandbox = await world.sandbox();
     await inCgroup(root, sandbox, async (cgroup) => {
       {
-        await using frozen = await freeze(cgroup);
+        using frozen = await freeze(cgroup);
         expect(frozen).toBeDefined();
         expect(await readFile(join(cgroup, root.endsWith("freezer") ? "freezer.state" : "cgroup.events"), "utf8")).toMatch(
           /FROZEN|frozen 1/,

@@ -7,7 +7,7 @@ import { release } from "node:os";
 import { join } from "node:path";
 import { CollimateError } from "@collimate/contracts";
 import { CriuError, type CriuProgram, dump, type DumpResult, type TreeOptions } from "@collimate/criu";
-import { runProgram } from "../program.ts";
+import { prepareProgram } from "../program.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { copyGivenNames } from "./given-names.ts";
 import type { Manifest } from "./manifest.ts";
@@ -51,6 +51,7 @@ export class SnapshotTaker {
     const place = await this.#store.begin(id, kind);
     try {
       const upper = join(sandbox.folder, "upper");
+      await using layer = prepareProgram(copyOf(upper, place.upper), { timeoutMs: DUMP_LIMIT_MS + COPY_LIMIT_MS });
       let copied: Promise<void> | undefined;
       const dumped = await dump({
         program: this.#criu,
@@ -59,7 +60,10 @@ export class SnapshotTaker {
         images: place.images,
         leaveRunning: request.leaveRunning,
         cgroup: sandbox.slot.group.freezeDirectory(),
-        onFrozen: () => (copied = copyLayer(upper, place.upper)),
+        onFrozen: () =>
+          (copied = layer.go().then((copy) => {
+            if (!copy.ok) throw new Error(`the writable layer could not be copied: ${copy.said}`);
+          })),
         onDumped: async () => {
           await copied;
           await copyGivenNames(place.images, upper, place.upper);
@@ -100,7 +104,6 @@ export class SnapshotTaker {
 }
 
 /** Copies a writable layer with owners, modes, times, links, device nodes and extended attributes; shares blocks where the file system can. */
-async function copyLayer(from: string, to: string): Promise<void> {
-  const copy = await runProgram(["cp", "-a", "--reflink=auto", "--no-target-directory", from, to], { timeoutMs: COPY_LIMIT_MS });
-  if (!copy.ok) throw new Error(`the writable layer could not be copied: ${copy.said}`);
+function copyOf(from: string, to: string): [string, ...string[]] {
+  return ["cp", "-a", "--reflink=auto", "--no-target-directory", from, to];
 }

@@ -12,16 +12,8 @@ export interface HostSetting {
   why: string;
 }
 
-/**
- * Every dump lists the connection table twice, walking all buckets of the host's hash table; and a network namespace that is
- * made gets hash tables of the host's size unless told otherwise.
- */
+/** A network namespace that is made gets hash tables of the host's size unless told otherwise. */
 export const HOST_SETTINGS: readonly HostSetting[] = [
-  {
-    path: "/sys/module/nf_conntrack/parameters/hashsize",
-    value: 4_096,
-    why: "connection tracking: fewer buckets to walk at each fork (about 18 ms of the parent's pause)",
-  },
   {
     path: "/proc/sys/net/ipv4/tcp_child_ehash_entries",
     value: 1_024,
