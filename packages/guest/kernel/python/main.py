@@ -1,15 +1,18 @@
 # The loop: a turn from init (descriptor 3), a cell from a handler, its result back, and "done" to init.
+# _signal and _socket, not the modules around them: these turn every number into a member of an enumeration, and what is
+# touched for that is copied into every child.
 import array
-import signal
-import socket
 import struct
+
+import _signal
+import _socket
 
 TAG_CODE, TAG_ENV, TAG_CWD, TAG_SEED, TAG_SETTLE = 12, 14, 15, 20, 22
 ENDED, SEEDED, BEGUN = 1, 2, 4
 KERNEL_PID = os.getpid()
 
-control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, 3)
-control.set_inheritable(False)
+control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, 3)
+os.set_inheritable(3, False)
 open_sockets = [control]
 
 
@@ -29,9 +32,9 @@ if hasattr(os, "register_at_fork"):
 def receive_fds(sock, size, most):
     """recvmsg with descriptors (socket.recv_fds came with 3.9)."""
     fds = array.array("i")
-    data, ancillary, _, _ = sock.recvmsg(size, socket.CMSG_SPACE(most * fds.itemsize))
+    data, ancillary, _, _ = sock.recvmsg(size, _socket.CMSG_SPACE(most * fds.itemsize))
     for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+        if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
             fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
     for fd in fds:
         os.set_inheritable(fd, False)
@@ -39,9 +42,13 @@ def receive_fds(sock, size, most):
 
 
 def read_fields(fd):
-    with os.fdopen(fd, "rb") as file:
-        file.seek(0)
-        data = file.read()
+    data = b""
+    while True:
+        part = os.pread(fd, 1 << 20, len(data))
+        if not part:
+            break
+        data += part
+    os.close(fd)
     fields, at = [], 0
     while at < len(data):
         tag, length = struct.unpack_from("<BI", data, at)
@@ -54,7 +61,7 @@ class Turn:
     def __init__(self, message, fds):
         _, self.generation = struct.unpack_from("<II", message)
         self.entropy = message[8:40]
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fds[0])
+        self.socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fds[0])
         open_sockets.append(self.socket)
 
     def fields(self):
@@ -81,10 +88,10 @@ class Kernel:
     def __init__(self):
         self.generation = 0
         self.cells = 0
-        self.interrupt = signal.default_int_handler  # or what the user's code has put in its place
+        self.interrupt = _signal.default_int_handler  # or what the user's code has put in its place
         self.surroundings = Surroundings()
         self.null = os.open("/dev/null", os.O_RDWR)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 
     def reseed_once(self, turn, seed):
         if turn.generation != self.generation:
@@ -119,16 +126,16 @@ class Kernel:
         main_file = SourceForChildren(source)
         try:
             try:
-                signal.signal(signal.SIGINT, self.interrupt)
+                _signal.signal(_signal.SIGINT, self.interrupt)
                 code = run_source(source, name)
             finally:
                 if os.getpid() == KERNEL_PID:
-                    self.interrupt = signal.getsignal(signal.SIGINT)
-                    signal.signal(signal.SIGINT, signal.SIG_IGN)
+                    self.interrupt = _signal.getsignal(_signal.SIGINT)
+                    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         except KeyboardInterrupt:  # it came just outside the user's code
             code = 130
         if os.getpid() == KERNEL_PID:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # again: an interrupt may have come before the line above did it
+            _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # again: an interrupt may have come before the line above did it
         else:
             flush_streams()
             os._exit(code)  # a child that the cell has forked reached the end of the script

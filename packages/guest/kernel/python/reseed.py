@@ -11,20 +11,24 @@ except ImportError:
 
 
 class Entropy:
-    """A stream of 32-byte keys: fresh ones, or with a seed the same ones each time."""
+    """Numbers for generators: fresh ones, or with a seed the same ones each time."""
 
-    def __init__(self, seed, extra=b""):
+    def __init__(self, seed, extra=bytes(32)):
         self.seed = seed
-        self.extra = extra
+        self.extra = extra  # 32 bytes from outside, should the kernel's own repeat themselves
         self.count = 0
 
-    def key(self, label):
+    def bytes(self, label, size):
+        if self.seed is None:
+            fresh = os.urandom(size)
+            mixed = int.from_bytes(fresh[:32], "big") ^ int.from_bytes(self.extra, "big")
+            return mixed.to_bytes(32, "big")[-size:] + fresh[32:]
         self.count += 1
-        base = self.seed if self.seed is not None else os.urandom(32) + self.extra
-        return sha256(base + b"%s/%d" % (label, self.count)).digest()
+        blocks = [sha256(self.seed + b"%s/%d/%d" % (label, self.count, at)).digest() for at in range(0, size, 32)]
+        return b"".join(blocks)[:size]
 
     def number(self, label):
-        return int.from_bytes(self.key(label), "big")
+        return int.from_bytes(self.bytes(label, 32), "big")
 
 
 def _attempt(action, *arguments):
@@ -35,9 +39,24 @@ def _attempt(action, *arguments):
         return False
 
 
-def _reseed_bit_generator(holder, number):
+MT19937_WORDS = 624
+
+
+def _reseed_numpy(holder, entropy):
+    """
+    A Mersenne Twister, which is what numpy's own functions draw from, is given a whole new state: seeding it runs so much
+    of numpy that a child would get 400 KiB more of its own.
+    """
     generator = holder.bit_generator if hasattr(holder, "bit_generator") else holder._bit_generator
-    generator.state = type(generator)(number).state
+    kind = type(generator)
+    if kind.__name__ != "MT19937":
+        generator.state = kind(entropy.number(b"numpy")).state
+        return
+    words = sys.modules["numpy"].frombuffer(entropy.bytes(b"numpy", 4 * MT19937_WORDS), "uint32")
+    if hasattr(holder, "set_state"):  # which forgets the second half of a pair of normal numbers, too
+        holder.set_state(("MT19937", words, MT19937_WORDS))
+    else:
+        generator.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": MT19937_WORDS}}
 
 
 _settled = []
@@ -77,21 +96,16 @@ def _living_generators():
     return found
 
 
-def _reseed_living(entropy):
+def reseed_after_restore(entropy):
     for kind, generator in _settled + _living_generators():
         if kind == "random":
             _attempt(generator.seed, entropy.number(b"random"))
         else:
-            _attempt(_reseed_bit_generator, generator, entropy.number(b"numpy"))
-
-
-def reseed_after_restore(entropy):
-    _reseed_living(entropy)
-    if "numpy.random" in sys.modules:
-        _attempt(sys.modules["numpy.random"].seed, entropy.number(b"numpy") % 2**32)
+            _attempt(_reseed_numpy, generator, entropy)
     if "torch" in sys.modules:
-        _attempt(sys.modules["torch"].manual_seed, entropy.number(b"torch") % 2**63)
+        # Of the CPU alone: torch.manual_seed() looks for every kind of device first.
+        _attempt(sys.modules["torch"].default_generator.manual_seed, entropy.number(b"torch") % 2**63)
     if "tempfile" in sys.modules:
         sys.modules["tempfile"]._name_sequence = None
     if "ssl" in sys.modules:
-        _attempt(sys.modules["ssl"].RAND_add, entropy.key(b"ssl"), 32.0)
+        _attempt(sys.modules["ssl"].RAND_add, entropy.bytes(b"ssl", 32), 32.0)
