@@ -41,5 +41,5 @@ export async function runPeers(
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const said = "stderr" in error && typeof error.stderr === "string" ? error.stderr.trim().split("\n").at(-1) : undefined;
-  return (said || error.message).replaceAll(/\s+/g, " ").slice(0, 300);
+  return (said || error.message).replaceAll(/\s+/g, " ").trim().slice(0, 300);
 }
