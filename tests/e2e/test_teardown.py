@@ -10,8 +10,10 @@ import sys
 
 import pytest
 from collimate_rl import GatewayClient, Sandbox, TemplateHandle
-from conftest import eventually, live_ids
-from platform_under_test import Platform
+from conftest import eventually, live_ids, no_leaks
+from platform_under_test import Platform, often
+
+AGAIN = pytest.mark.parametrize("again", range(often(1, 10)))
 
 GROUP = """
 import sys, time
@@ -26,14 +28,8 @@ with client.session(handle) as session:
 """
 
 
-def no_leaks(platform: Platform) -> None:
-    def clean() -> bool:
-        return platform.cli("doctor", "--leaks").returncode == 0
-
-    eventually(clean, within=20, what=f"no leaks\n{platform.cli('doctor', '--leaks').stdout}")
-
-
-def test_an_exception_in_the_function_of_map(client: GatewayClient, template: TemplateHandle, platform: Platform) -> None:
+@AGAIN
+def test_an_exception_in_the_function_of_map(client: GatewayClient, template: TemplateHandle, platform: Platform, again: int) -> None:
     before = live_ids(client)
 
     def run(index: int, child: Sandbox) -> None:
@@ -54,8 +50,11 @@ def test_an_exception_in_a_child_is_a_result(client: GatewayClient, template: Te
     assert "ValueError: in the child" in results[1].stderr
 
 
+@AGAIN
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_that_is_interrupted(client: GatewayClient, template: TemplateHandle, platform: Platform, how: signal.Signals) -> None:
+def test_a_program_that_is_interrupted(
+    client: GatewayClient, template: TemplateHandle, platform: Platform, how: signal.Signals, again: int
+) -> None:
     before = live_ids(client)
     program = subprocess.Popen(
         [sys.executable, "-c", GROUP, template.id],
@@ -77,7 +76,8 @@ def test_a_program_that_is_interrupted(client: GatewayClient, template: Template
     no_leaks(platform)
 
 
-def test_an_api_that_restarts_in_between(client: GatewayClient, template: TemplateHandle, platform: Platform) -> None:
+@AGAIN
+def test_an_api_that_restarts_in_between(client: GatewayClient, template: TemplateHandle, platform: Platform, again: int) -> None:
     before = live_ids(client)
     with client.session(template) as session:
         assert session.exec(code="x = 3").ok
