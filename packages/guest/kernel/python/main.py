@@ -1,11 +1,10 @@
 # The loop: a turn from init (descriptor 3), a cell from a handler, its result back, and "done" to init.
 # _signal and _socket, not the modules around them: these turn every number into a member of an enumeration, and what is
 # touched for that is copied into every child.
-import array
-import struct
-
 import _signal
 import _socket
+import array
+import struct
 
 TAG_CODE, TAG_ENV, TAG_CWD, TAG_SEED, TAG_SETTLE = 12, 14, 15, 20, 22
 ENDED, SEEDED, BEGUN = 1, 2, 4
