@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { z } from "zod";
 
+import type { DialTarget } from "./dial.ts";
 import { HostError } from "./errors.ts";
 import { LineBuffer } from "./lines.ts";
 import {
@@ -174,6 +175,11 @@ export class HostClient implements AsyncDisposable {
   /** Repeatable. After the sandbox has ended: forgets its address (the cable went along with it, or goes now). */
   async detachNetwork(name: string): Promise<void> {
     await this.#ask("net.detach", { name: linkName.parse(name) }, emptyResult);
+  }
+
+  /** Has a socket connected inside and sent over hostd's channel with this token: see `Hostd.dial`. */
+  async dial(token: number, process: ProcessRef, target: DialTarget): Promise<void> {
+    await this.#ask("dial", { token, pid: process.pid, start_time: process.startTime, ...target }, emptyResult);
   }
 
   /** Makes the kernel's random generator take a new key, and with it every program that draws through the vDSO. */

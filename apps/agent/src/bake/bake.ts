@@ -119,7 +119,7 @@ export class Baker {
     });
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
-    const links = new GuestLinks(hostd.socket, process);
+    const links = new GuestLinks(hostd, process);
     const now = Date.now();
     const sandbox: Sandbox = {
       id,

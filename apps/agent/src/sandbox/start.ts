@@ -35,14 +35,14 @@ export interface StartRequest {
 export class Starter {
   readonly #paths: AgentPaths;
   readonly #host: HostClient;
-  readonly #hostSocket: string;
+  readonly #hostd: Hostd;
   readonly #snapshots: SnapshotStore;
   readonly #rootfs: RootfsStore;
 
   constructor(paths: AgentPaths, hostd: Hostd, snapshots: SnapshotStore, rootfs: RootfsStore) {
     this.#paths = paths;
     this.#host = hostd.client;
-    this.#hostSocket = hostd.socket;
+    this.#hostd = hostd;
     this.#snapshots = snapshots;
     this.#rootfs = rootfs;
   }
@@ -92,7 +92,7 @@ export class Starter {
       limitMs: RESTORE_LIMIT_MS,
     });
     const process = { pid: restored.pid, startTime: startTimeOf(restored.pid) };
-    const links = new GuestLinks(this.#hostSocket, process);
+    const links = new GuestLinks(this.#hostd, process);
     // Side by side: none needs another. Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
     const [watched, ...others] = await Promise.allSettled([
       this.#host.watch(id, process),
