@@ -9,8 +9,9 @@ import { benchCreate } from "./create/bench.ts";
 import { Laboratory } from "./engine/laboratory.ts";
 import { benchExec } from "./exec/bench.ts";
 import { benchFork } from "./fork/bench.ts";
+import { benchForkAtSdk } from "./sdk/bench.ts";
 import { readOptions } from "./options.ts";
-import { judge, lastLine, render } from "./report/result.ts";
+import { judge, lastLine, type Measured, render } from "./report/result.ts";
 import { subjectOf } from "./subject.ts";
 import { benchSuspend } from "./suspend/bench.ts";
 
@@ -22,8 +23,12 @@ const machine = { cpus: cpus().length, kernel: release(), load: loadavg()[0] ?? 
 const interruption = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => interruption.abort(new Error(`interrupted (${name})`)));
 tell(`baking the subject: ${options.subject}`);
-let measured: Awaited<ReturnType<typeof benchFork>>;
-{
+const result = judge(await measure(), machine);
+process.stdout.write(`${render(result)}\n${lastLine(result)}\n`);
+if (!result.ok) process.exitCode = 1;
+
+async function measure(): Promise<Measured> {
+  if (options.bench === "fork" && options.through === "sdk") return benchForkAtSdk(options, interruption.signal, tell);
   await using laboratory = await Laboratory.open({
     subject: subjectOf(options.subject),
     image: options.image,
@@ -33,8 +38,5 @@ let measured: Awaited<ReturnType<typeof benchFork>>;
     width: options.width,
     signal: interruption.signal,
   });
-  measured = await BENCHES[options.bench](laboratory, options, tell);
+  return await BENCHES[options.bench](laboratory, options, tell);
 }
-const result = judge(measured, machine);
-process.stdout.write(`${render(result)}\n${lastLine(result)}\n`);
-if (!result.ok) process.exitCode = 1;

@@ -17,6 +17,10 @@ const optionsSchema = z.object({
   runs: count(1000).default(5),
   /** Links of `chain`: forks in a row, and generations. */
   depth: count(1000).default(20),
+  /** Of `fork`: the engine alone, or a platform that runs, by its SDK. */
+  through: z.enum(["engine", "sdk"]).default("engine"),
+  /** The Python in which the SDK is installed. */
+  python: z.string().default("python3"),
   state: z.string().startsWith("/"),
   tools: z.string().startsWith("/"),
 });
@@ -34,6 +38,8 @@ export function readOptions(argv: readonly string[]): BenchOptions {
       width: text,
       runs: text,
       depth: text,
+      through: text,
+      python: text,
       state: text,
       tools: text,
     },

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A bare engine with one template on it, and the verbs that the benchmarks time. */
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { startBareEngine, type BareEngine } from "@collimate/agent/bare-engine";
 import { type ExecRequest, newId, type NodeJobOf, type NodeResult } from "@collimate/contracts";
+import { z } from "zod";
 import { CpuAccount } from "../measure/cpu-account.ts";
 import { memoryOf, type ProcessMemory } from "../measure/process-memory.ts";
 import { ANSWER, type Subject } from "../subject.ts";
+
+const manifestSchema = z.object({ imageDigest: z.string() });
 
 export const RESOURCES = { vcpus: 2, memory_mib: 2048, disk_mib: 4096, pids: 256 };
 
@@ -56,6 +61,19 @@ export class Laboratory implements AsyncDisposable {
     );
     undo.move();
     return new Laboratory(bare, cpu, options.subject, snapshotId, templateId, options.signal);
+  }
+
+  /** For what is measured without the engine. */
+  throwIfInterrupted(): void {
+    this.#signal.throwIfAborted();
+  }
+
+  /** The subject's image, as the engine has unpacked it. */
+  async imageRoot(): Promise<string> {
+    const { paths } = this.bare;
+    const manifest = await readFile(join(paths.snapshots, this.#snapshotId, "manifest.json"), "utf8");
+    const { imageDigest } = manifestSchema.parse(JSON.parse(manifest));
+    return join(paths.rootfs, imageDigest.replace(":", "-"), "rootfs");
   }
 
   async create(): Promise<string> {

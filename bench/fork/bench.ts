@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `bench fork`: ours beside stock criu, a cold start and the kernel's floor, on the same subject in one run. */
+/** `bench fork`: ours beside stock criu, podman, LazyFork, a cold start and the kernel's floor, on the same subject in one run. */
 import type { Isolation } from "../engine/isolation.ts";
 import type { Laboratory } from "../engine/laboratory.ts";
 import { Samples } from "../measure/samples.ts";
@@ -8,7 +8,8 @@ import type { BenchOptions } from "../options.ts";
 import { runColdStart } from "./cold-start.ts";
 import { runFloor } from "./floor.ts";
 import { type LiveFork, runLiveFork, runSlotPreparation } from "./live-fork.ts";
-import { peersNotMeasured } from "./peers.ts";
+import { runPeers } from "./peers/peers.ts";
+import { PODMAN_COPIES } from "./peers/podman.ts";
 import { runStockCriu } from "./stock-criu.ts";
 
 /** Each copy has the whole memory to itself: as many as any machine has room for. */
@@ -40,6 +41,7 @@ export async function benchFork(laboratory: Laboratory, options: BenchOptions, t
   await runStockCriu(laboratory, options.tools, STOCK_COPIES, runs, samples);
   tell("floor");
   await runFloor(laboratory, width, runs, samples);
+  const skipped = await runPeers(laboratory, options, samples, tell);
   const ratios = ratiosOf(samples);
   return {
     bench: "fork",
@@ -50,12 +52,13 @@ export async function benchFork(laboratory: Laboratory, options: BenchOptions, t
     figures: samples.figures(),
     ratios,
     targets: targetsOf(samples, ratios, subject.name),
-    skipped: await peersNotMeasured(),
+    skipped,
     notes: [
       "cpu: user and system time of everything, from control groups: the engine, its helpers, holders and the restored tasks",
       "first answers are a small cell in every child's interpreter, all asked at once as soon as the fork has returned",
       "private memory: Private_Dirty; page tables apart",
-      `stock criu: ${STOCK_COPIES} copies one after another, per copy; cold start: one sandbox at a time`,
+      `stock criu: ${STOCK_COPIES} copies one after another, podman: ${PODMAN_COPIES}, each per copy; cold start: one sandbox at a time`,
+      "podman and LazyFork fork the same Python program, without init and without a user namespace (LazyFork: in the host's network too)",
     ],
   };
 }
@@ -63,9 +66,19 @@ export async function benchFork(laboratory: Laboratory, options: BenchOptions, t
 /** By CPU, which a busy machine does not change much. */
 function ratiosOf(samples: Samples): Record<string, number> {
   const ours = samples.median("1 MB written: fork and first answer, cpu per child");
+  const wall = samples.median("1 MB written: call to last first answer, wall");
+  const podman = samples.has("podman container restore, cpu per copy");
+  const lazyFork = samples.has("LazyFork: fork and first answer, cpu per child");
   const ratios = {
     "cold start to ours, cpu": samples.median("cold start, cpu") / ours,
     "stock criu restore to ours, cpu": samples.median("stock criu restore, cpu per copy") / ours,
+    ...(podman ? { "podman restore to ours, cpu": samples.median("podman container restore, cpu per copy") / ours } : {}),
+    ...(lazyFork
+      ? {
+          "LazyFork to ours, cpu": samples.median("LazyFork: fork and first answer, cpu per child") / ours,
+          "LazyFork to ours, wall": samples.median("LazyFork: call to last first answer, wall") / wall,
+        }
+      : {}),
     "ours to the floor, cpu": ours / samples.median("fork into fresh namespaces (floor), cpu each"),
   };
   // Of medians: there is one of each, and no pairs to make more of.

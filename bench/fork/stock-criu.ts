@@ -11,7 +11,7 @@ import { untilGone } from "./until-gone.ts";
 
 /** Its own daemon knows no other slot. */
 const SLOT = 0;
-const manifestSchema = z.object({ layers: z.array(z.string()), guestLayer: z.string(), imageDigest: z.string() });
+const manifestSchema = z.object({ layers: z.array(z.string()), guestLayer: z.string() });
 
 interface Stock {
   readonly images: string;
@@ -32,7 +32,7 @@ export async function runStockCriu(laboratory: Laboratory, tools: string, count:
   const lower = [
     ...manifest.layers.map((layer) => join(paths.snapshots, layer, "upper")),
     manifest.guestLayer,
-    join(paths.rootfs, manifest.imageDigest.replace(":", "-"), "rootfs"),
+    await laboratory.imageRoot(),
   ];
   try {
     for (let run = 0; run < runs; run++)

@@ -13,9 +13,9 @@ const V2 = "/sys/fs/cgroup";
 export class CpuAccount implements AsyncDisposable {
   readonly #root: string;
   readonly #own: string;
-  readonly #groups: readonly string[];
+  readonly #groups: string[];
 
-  private constructor(root: string, own: string, groups: readonly string[]) {
+  private constructor(root: string, own: string, groups: string[]) {
     this.#root = root;
     this.#own = own;
     this.#groups = groups;
@@ -28,6 +28,11 @@ export class CpuAccount implements AsyncDisposable {
     await mkdir(own);
     await writeFile(join(own, "cgroup.procs"), String(process.pid));
     return new CpuAccount(root, own, [own, join(root, "collimate", node)]);
+  }
+
+  /** A group beside it, of somebody who makes groups of its own. */
+  include(name: string): void {
+    this.#groups.push(join(this.#root, name));
   }
 
   /** Milliseconds of user and system time since it was opened. */

@@ -18,6 +18,15 @@ test("a figure keeps every run's value in the order of the runs", () => {
   expect(figure("ms", [3, 1, 2.00049])).toEqual({ unit: "ms", median: 2, samples: [3, 1, 2] });
 });
 
+test("samples that another has collected are added", () => {
+  const [samples, others] = [new Samples(), new Samples()];
+  samples.add("ms", { pause: 10 });
+  others.add("ms", { pause: 20 });
+  others.add("MiB", { private: 1 });
+  samples.take(others);
+  expect(samples.figures()).toMatchObject({ pause: { samples: [10, 20] }, private: { unit: "MiB", samples: [1] } });
+});
+
 test("samples of one name are one figure, with the unit they came with", () => {
   const samples = new Samples();
   samples.add("ms", { pause: 10, fork: 500 });

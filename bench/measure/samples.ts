@@ -36,6 +36,15 @@ export class Samples {
     }
   }
 
+  /** Takes over all values of another collection. */
+  take(others: Samples): void {
+    for (const [name, { unit, values }] of others.#byName) for (const value of values) this.add(unit, { [name]: value });
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name);
+  }
+
   median(name: string): number {
     return median(this.#byName.get(name)?.values ?? []);
   }

