@@ -119,17 +119,29 @@ def fresh_name() -> str:
     return f"e2e-{uuid.uuid4().hex[:12]}"
 
 
-def eventually(check: Callable[[], bool], *, within: float, what: str) -> None:
+def eventually(check: Callable[[], bool], *, within: float, what: str | Callable[[], str]) -> None:
     """Waits for an outside event that nobody announces."""
     until = time.monotonic() + within
     while not check():
         if time.monotonic() > until:
-            pytest.fail(f"not within {within} s: {what}")
+            pytest.fail(f"not within {within} s: {what() if callable(what) else what}")
         time.sleep(0.05)
 
 
 def live_ids(client: GatewayClient) -> set[str]:
     return {row["id"] for row in client.list_sandboxes()}
+
+
+def no_leaks(platform: Platform) -> None:
+    found = ""
+
+    def clean() -> bool:
+        nonlocal found
+        looked = platform.cli("doctor", "--leaks")
+        found = looked.stdout
+        return looked.returncode == 0
+
+    eventually(clean, within=20, what=lambda: f"no leaks\n{found}")
 
 
 @pytest.fixture(autouse=True)

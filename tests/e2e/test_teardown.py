@@ -10,12 +10,15 @@ import sys
 
 import pytest
 from collimate_rl import GatewayClient, Sandbox, TemplateHandle
-from conftest import eventually, live_ids
-from platform_under_test import Platform
+from conftest import eventually, live_ids, no_leaks
+from platform_under_test import Platform, often
+
+AGAIN = pytest.mark.parametrize("again", range(often(1, 10)))
 
 GROUP = """
-import sys, time
+import signal, sys, time
 from collimate_rl import connect, Template
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 client = connect()
 handle = Template.attach(client, sys.argv[1])
 with client.session(handle) as session:
@@ -26,14 +29,8 @@ with client.session(handle) as session:
 """
 
 
-def no_leaks(platform: Platform) -> None:
-    def clean() -> bool:
-        return platform.cli("doctor", "--leaks").returncode == 0
-
-    eventually(clean, within=20, what=f"no leaks\n{platform.cli('doctor', '--leaks').stdout}")
-
-
-def test_an_exception_in_the_function_of_map(client: GatewayClient, template: TemplateHandle, platform: Platform) -> None:
+@AGAIN
+def test_an_exception_in_the_function_of_map(client: GatewayClient, template: TemplateHandle, platform: Platform, again: int) -> None:
     before = live_ids(client)
 
     def run(index: int, child: Sandbox) -> None:
@@ -54,8 +51,11 @@ def test_an_exception_in_a_child_is_a_result(client: GatewayClient, template: Te
     assert "ValueError: in the child" in results[1].stderr
 
 
+@AGAIN
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_that_is_interrupted(client: GatewayClient, template: TemplateHandle, platform: Platform, how: signal.Signals) -> None:
+def test_a_program_that_is_interrupted(
+    client: GatewayClient, template: TemplateHandle, platform: Platform, how: signal.Signals, again: int
+) -> None:
     before = live_ids(client)
     program = subprocess.Popen(
         [sys.executable, "-c", GROUP, template.id],
@@ -68,7 +68,10 @@ def test_a_program_that_is_interrupted(client: GatewayClient, template: Template
     assert program.stdout.readline() == "forked\n"
     assert len(live_ids(client) - before) == 5
     program.send_signal(how)
-    program.wait(timeout=30)
+    try:
+        program.wait(timeout=30)
+    finally:
+        program.kill()
     if how == signal.SIGTERM:
         # Python's default for SIGTERM runs no with-block; the sandboxes of a program that is gone are deleted by name here, by the reaper elsewhere.
         for one in live_ids(client) - before:
@@ -77,7 +80,8 @@ def test_a_program_that_is_interrupted(client: GatewayClient, template: Template
     no_leaks(platform)
 
 
-def test_an_api_that_restarts_in_between(client: GatewayClient, template: TemplateHandle, platform: Platform) -> None:
+@AGAIN
+def test_an_api_that_restarts_in_between(client: GatewayClient, template: TemplateHandle, platform: Platform, again: int) -> None:
     before = live_ids(client)
     with client.session(template) as session:
         assert session.exec(code="x = 3").ok

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { readFile } from "node:fs/promises";
+import { often } from "@collimate/testing/full";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Holder, restore } from "../src/index.ts";
 import { compareMemory } from "./memory.ts";
@@ -35,7 +36,17 @@ const LIVES: readonly (readonly string[])[] = [
   ["resize", "stretch"],
 ];
 
-describe("five generations of snapshots, each of a copy of the last", () => {
+const GENERATIONS = often(LIVES.length, 20);
+
+/** Of those after the first five: nothing that doubles each time, and a region that has room for 15 steps in all. */
+function laterLife(generation: number): readonly string[] {
+  const written = `scatter ${100 * generation} ${generation}`;
+  if (generation % 4 === 0) return [written, "stretch"];
+  if (generation % 4 === 1) return ["give back", written];
+  return generation % 4 === 2 ? ["resize", written, "stretch"] : ["drop odd", written];
+}
+
+describe(`${GENERATIONS} generations of snapshots, each of a copy of the last`, () => {
   const snapshots: Snapshot[] = [];
   const copies: Sandbox[] = [];
   let holder: Holder;
@@ -45,32 +56,30 @@ describe("five generations of snapshots, each of a copy of the last", () => {
     holder = await world.hold(snapshots[0] as Snapshot);
   });
 
-  test.each(LIVES.map((life, index) => ({ generation: index + 1, life })))(
-    "generation $generation is a small delta that its copies agree with",
-    async ({ generation, life }) => {
-      const before = snapshots.at(-1) as Snapshot;
-      const copy = await world.restore(holder, before);
-      const answers = [];
-      for (const step of life) answers.push(await command(copy, step));
-      // Nothing came back from the dead, nobody was harmed, no call failed.
-      for (const answer of answers) expect(answer).toMatch(/^(touched \d+|0|old 0( harmed 0( failed 0)?)?)$/);
+  const lives = Array.from({ length: GENERATIONS }, (_, index) => ({ generation: index + 1, life: LIVES[index] ?? laterLife(index + 1) }));
+  test.each(lives)("generation $generation is a small delta that its copies agree with", async ({ generation, life }) => {
+    const before = snapshots.at(-1) as Snapshot;
+    const copy = await world.restore(holder, before);
+    const answers = [];
+    for (const step of life) answers.push(await command(copy, step));
+    // Nothing came back from the dead, nobody was harmed, no call failed.
+    for (const answer of answers) expect(answer).toMatch(/^(touched \d+|0|old 0( harmed 0( failed 0)?)?)$/);
 
-      const snapshot = await world.snapshot(copy, { delta: { parentImages: before.images } });
-      expect(snapshot.result.kind).toBe("delta");
-      expect(snapshot.result.pagesInParent).toBeGreaterThan(5_000);
-      const older = holder;
-      holder = await world.derive(older, snapshot);
-      // Its ancestors are not needed.
-      await older.stop();
-      expect((await holder.stat()).generation).toBe(generation);
+    const snapshot = await world.snapshot(copy, { delta: { parentImages: before.images } });
+    expect(snapshot.result.kind).toBe("delta");
+    expect(snapshot.result.pagesInParent).toBeGreaterThan(5_000);
+    const older = holder;
+    holder = await world.derive(older, snapshot);
+    // Its ancestors are not needed.
+    await older.stop();
+    expect((await holder.stat()).generation).toBe(generation);
 
-      const next = await world.restore(holder, snapshot);
-      expect(differing(copy, next)).toBe(0);
-      if (generation > 2) expect(await command(next, "odd is dropped")).toBe("old 0");
-      snapshots.push(snapshot);
-      copies.push(copy);
-    },
-  );
+    const next = await world.restore(holder, snapshot);
+    expect(differing(copy, next)).toBe(0);
+    if (generation > 2) expect(await command(next, "odd is dropped")).toBe("old 0");
+    snapshots.push(snapshot);
+    copies.push(copy);
+  });
 
   test("are restored by criu's own restore, without a holder", async () => {
     const snapshot = snapshots.at(-1) as Snapshot;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { mkdtemp, rm } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { criu, dump, restore } from "../testing/checkpoint.ts";
+import { dump, restore } from "../testing/checkpoint.ts";
 import { TestSandbox, until } from "../testing/sandbox.ts";
 
 /** Not on the disk of "/": overlayfs refuses layers that lie in one another. */
@@ -13,7 +13,7 @@ const identity = (sandboxId: string, generation: number, fill: number) => ({
   entropy: Buffer.alloc(32, fill),
 });
 
-test.skipIf(!criu)("a sandbox with an interpreter, running commands and open streams lives on in its children", async () => {
+test("a sandbox with an interpreter, running commands and open streams lives on in its children", async () => {
   const folder = await mkdtemp(shared);
   try {
     const parent = await TestSandbox.startDumpable(folder);
@@ -66,7 +66,7 @@ test.skipIf(!criu)("a sandbox with an interpreter, running commands and open str
   }
 });
 
-test.skipIf(!criu)("children with one seed draw the same, from kept generators too", async () => {
+test("children with one seed draw the same, from kept generators too", async () => {
   const folder = await mkdtemp(shared);
   try {
     const parent = await TestSandbox.startDumpable(folder);

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, rmdir, writeFile } from "node:fs/promises";
+import { often } from "@collimate/testing/full";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestSandbox } from "../testing/sandbox.ts";
@@ -9,6 +10,8 @@ import { FrameReader, encodeFrame } from "./frame.ts";
 import { FRAME_PAYLOAD_MAX, Frame, Tag } from "./protocol.ts";
 import { pingFields } from "./request.ts";
 import { FieldWriter, Fields } from "./tlv.ts";
+
+const LIMIT_MS = often(30_000, 300_000);
 
 let sandbox: TestSandbox;
 beforeAll(async () => {
@@ -37,26 +40,34 @@ function failureIn(bytes: Buffer): string | undefined {
 }
 
 describe("what a client may send", () => {
-  test("arbitrary bytes never end init", async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => void (await speak(bytes))),
-      { numRuns: 150 },
-    );
-    expect((await sandbox.guest.ping()).protocolVersion).toBe(1);
-  });
+  test(
+    "arbitrary bytes never end init",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => void (await speak(bytes))),
+        { numRuns: often(150, 3_000) },
+      );
+      expect((await sandbox.guest.ping()).protocolVersion).toBe(1);
+    },
+    LIMIT_MS,
+  );
 
-  test("arbitrary fields in a well-formed request never end init", async () => {
-    const field = fc.tuple(fc.constantFrom(...Object.values(Tag), 21, 200), fc.uint8Array({ maxLength: 40 }));
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom(3, 4, 5, 6, 8, 9), fc.array(field, { maxLength: 12 }), async (operation, fields) => {
-        const writer = new FieldWriter().u32(Tag.version, 1).u8(Tag.operation, operation);
-        for (const [tag, value] of fields) if (tag !== Tag.operation && tag !== Tag.path) writer.bytes(tag, value);
-        await speak(encodeFrame(Frame.request, writer.finish()));
-      }),
-      { numRuns: 150 },
-    );
-    expect((await sandbox.guest.ping()).protocolVersion).toBe(1);
-  });
+  test(
+    "arbitrary fields in a well-formed request never end init",
+    async () => {
+      const field = fc.tuple(fc.constantFrom(...Object.values(Tag), 21, 200), fc.uint8Array({ maxLength: 40 }));
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(3, 4, 5, 6, 8, 9), fc.array(field, { maxLength: 12 }), async (operation, fields) => {
+          const writer = new FieldWriter().u32(Tag.version, 1).u8(Tag.operation, operation);
+          for (const [tag, value] of fields) if (tag !== Tag.operation && tag !== Tag.path) writer.bytes(tag, value);
+          await speak(encodeFrame(Frame.request, writer.finish()));
+        }),
+        { numRuns: often(150, 3_000) },
+      );
+      expect((await sandbox.guest.ping()).protocolVersion).toBe(1);
+    },
+    LIMIT_MS,
+  );
 
   test.each([
     ["a frame that is too long", Buffer.from([Frame.request, 1, 0, 4, 0]), "bad_request"],
@@ -100,6 +111,7 @@ describe("what the guest may send", () => {
           expect(error).toMatchObject({ code: "protocol" });
         }
       }),
+      { numRuns: often(100, 2_000) },
     );
   });
 
@@ -114,6 +126,7 @@ describe("what the guest may send", () => {
         }
         expect(got).toEqual(frames.map(([type, payload]) => [type, [...payload]]));
       }),
+      { numRuns: often(100, 2_000) },
     );
   });
 });

@@ -7,8 +7,8 @@ import { TestSandbox, killIfThere, until } from "./sandbox.ts";
 
 const run = promisify(execFile);
 
-/** A stock criu (4.2.1 or newer) to test against; the tests that need one are skipped without. */
-export const criu = process.env.COLLIMATE_CRIU;
+/** Of the tools folder. Used as any criu (4.2.1 or newer) is, without a holder. */
+export const criu = process.env["COLLIMATE_CRIU"] ?? join(process.env["COLLIMATE_TOOLS"] ?? "/var/cache/collimate", "criu", "criu");
 
 const flags = ["-v1", "--empty-ns", "net", "--network-lock", "skip", "--manage-cgroups=ignore", "--file-locks"];
 const options = { timeout: 30_000 };
@@ -17,11 +17,9 @@ const options = { timeout: 30_000 };
 export async function dump(sandbox: TestSandbox, folder: string): Promise<void> {
   const images = join(folder, "images");
   await mkdir(images);
-  await run(criu ?? "criu", ["dump", "-t", String(sandbox.pid), "-D", images, "-o", "dump.log", ...flags], options).catch(
-    async (error: unknown) => {
-      throw new Error(await readFile(join(images, "dump.log"), "utf8"), { cause: error });
-    },
-  );
+  await run(criu, ["dump", "-t", String(sandbox.pid), "-D", images, "-o", "dump.log", ...flags], options).catch(async (error: unknown) => {
+    throw new Error(await readFile(join(images, "dump.log"), "utf8"), { cause: error });
+  });
 }
 
 /** Restores a child with a writable layer of its own. */
@@ -44,7 +42,7 @@ export async function restore(folder: string, name: string): Promise<TestSandbox
     "--root",
     `${child}/root`,
   ];
-  await run(criu ?? "criu", [...restoring, ...flags], options).catch(async (error: unknown) => {
+  await run(criu, [...restoring, ...flags], options).catch(async (error: unknown) => {
     throw new Error(await readFile(join(child, "restore.log"), "utf8"), { cause: error });
   });
   const pid = Number(await readFile(`${child}/pid`, "utf8"));

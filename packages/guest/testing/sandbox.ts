@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -10,22 +10,15 @@ import { join } from "node:path";
 import { GuestClient } from "../src/index.ts";
 
 const here = import.meta.dirname;
-const built = join(here, "..", "build");
+/** What testing/setup.ts makes. */
+export const built = join(here, "..", "build");
+export const pythonPackages = join(built, "python");
 
-/** Builds init and the proxy once per test run (vitest's globalSetup). */
-export function setup(): void {
-  if (process.getuid?.() !== 0) throw new Error("These tests start an init in namespaces of its own: run them as root");
-  execFileSync(join(here, "..", "build.sh"), [built], { stdio: "inherit" });
-  execFileSync("gcc", ["-D_GNU_SOURCE", "-O2", "-Wall", "-Werror", "-o", join(built, "netns-proxy"), join(here, "netns-proxy.c")], {
-    stdio: "inherit",
-  });
-}
-
-const clean = {
+export const clean = {
   PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
   HOME: "/root",
   LANG: "C.UTF-8",
-  ...(process.env.PYTHONPATH ? { PYTHONPATH: process.env.PYTHONPATH } : {}),
+  PYTHONPATH: pythonPackages,
 };
 const namespaces = ["--fork", "--kill-child", "--pid", "--net", "--uts", "--ipc", "--mount"];
 

@@ -51,6 +51,11 @@ export class Sandbox implements AsyncDisposable {
     return stdout;
   }
 
+  /** Ends this one alone: its children live on. */
+  async end(): Promise<void> {
+    await ask({ verb: "delete", ids: [this.id] });
+  }
+
   ids(): string[] {
     return [this.id, ...this.#children.flatMap((child) => child.ids())];
   }

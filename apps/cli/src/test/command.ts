@@ -6,6 +6,7 @@ import { repositoryRoot } from "../repository.ts";
 import { say, step } from "../terminal/progress.ts";
 import { duration } from "../terminal/quantity.ts";
 import { table } from "../terminal/table.ts";
+import { keepRecord, recordOf } from "./record.ts";
 import { runSuite } from "./run-suite.ts";
 import type { SuiteResult } from "./run-suite.ts";
 import { findSuites } from "./suites.ts";
@@ -21,10 +22,19 @@ export function testCommand(): Command {
   return new Command("test")
     .description("run every test; the last line is: N passed, N failed")
     .argument("[filter]", "only suites whose name contains this, e.g. packages/db")
-    .option("--full", "also the tests that take long")
+    .option("--full", "with the counts that take long (70 minutes at most), and a record of it in the state folder")
     .action((filter: string | undefined, flags: { full?: boolean }) =>
       interruptible((signal) => test(filter, flags.full === true, signal)),
     );
+}
+
+/** The long counts belong to one sitting: what has not begun by then fails. */
+const FULL_LIMIT_MS = 70 * 60_000;
+const SUITE_LIMIT_MS = 30 * 60_000;
+
+function limitOf(full: boolean, deadline: number): number {
+  const left = Math.max(1, deadline - performance.now());
+  return full ? left : SUITE_LIMIT_MS;
 }
 
 async function test(filter: string | undefined, full: boolean, signal: AbortSignal): Promise<void> {
@@ -34,14 +44,23 @@ async function test(filter: string | undefined, full: boolean, signal: AbortSign
   if (suites.length === 0) throw new Complaint(`no suite is called like "${filter}"`);
 
   const ran: Ran[] = [];
+  const started = new Date();
+  const deadline = performance.now() + FULL_LIMIT_MS;
   // One after another: each may use the whole machine.
   for (const suite of suites) {
     const began = performance.now();
     const result = await step(suite.name, (progress) =>
-      runSuite(suite, { root, tools, full, progress, signal }).catch((error: unknown) => couldNotRun(error, signal)),
+      runSuite(suite, { root, tools, full, limitMs: limitOf(full, deadline), progress, signal }).catch((error: unknown) =>
+        couldNotRun(error, signal),
+      ),
     );
     ran.push({ suite, ...result, ms: performance.now() - began });
     if (result.tail !== "") say(`\n${indented(result.tail)}\n\n    The whole log: ${result.log}\n`);
+  }
+  if (full) {
+    const record = recordOf(ran, started);
+    say(`The record: ${await keepRecord(record)}`);
+    process.stdout.write(`${JSON.stringify(record)}\n`);
   }
   process.stdout.write(summary(ran));
   if (sum(ran.map(({ tally }) => tally)).failed > 0) process.exitCode = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, test } from "vitest";
 import { summary } from "./command.ts";
+import { recordOf } from "./record.ts";
 import { junitTally, vitestTally } from "./results.ts";
 import { judged, NONE } from "./tally.ts";
 
@@ -18,6 +19,17 @@ test("an error in a pytest fixture is a failure", () => {
 test("a suite that crashed without a failing test is one failure, not a success", () => {
   expect(judged({ ...NONE, passed: 7 }, false)).toEqual({ passed: 7, failed: 1, skipped: 0 });
   expect(judged({ passed: 7, failed: 2, skipped: 0 }, false).failed).toBe(2);
+});
+
+test("a full run's record names every suite with its counts and how long it took", () => {
+  const suite = { name: "packages/a", kind: "vitest" as const, directory: "/" };
+  const record = recordOf([{ suite, tally: { passed: 3, failed: 1, skipped: 0 }, ms: 61_240 }], new Date(0));
+  expect(record).toMatchObject({
+    began: "1970-01-01T00:00:00.000Z",
+    seconds: 61.2,
+    total: { passed: 3, failed: 1, skipped: 0 },
+    suites: [{ suite: "packages/a", passed: 3, failed: 1, skipped: 0, seconds: 61.2 }],
+  });
 });
 
 test("the last line is for programs: N passed, N failed", () => {

@@ -21,6 +21,7 @@ async function run(source: string) {
     root: repositoryRoot(),
     tools: join(dir, "tools"),
     full: false,
+    limitMs: 60_000,
     progress: { note: () => undefined },
     signal: new AbortController().signal,
   };

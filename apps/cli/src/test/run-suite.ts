@@ -16,6 +16,8 @@ export interface SuiteContext {
   tools: string;
   /** Also what takes long. Suites see it as COLLIMATE_TEST_FULL=1. */
   full: boolean;
+  /** A suite that takes longer is ended, and has failed. */
+  limitMs: number;
   progress: Step;
   signal: AbortSignal;
 }
@@ -26,8 +28,6 @@ export interface SuiteResult {
   /** The end of the log, when something failed. */
   tail: string;
 }
-
-const LIMIT_MS = 1_800_000;
 
 /** Runs one suite in processes of its own. A suite that crashes, hangs or cannot be started is a failed one. */
 export async function runSuite(suite: Suite, context: SuiteContext): Promise<SuiteResult> {
@@ -40,7 +40,7 @@ export async function runSuite(suite: Suite, context: SuiteContext): Promise<Sui
     name: suite.name,
     cwd: suite.directory,
     log,
-    limitMs: LIMIT_MS,
+    limitMs: context.limitMs,
     signal: context.signal,
     onLine: (line) => context.progress.note(line),
     env: { ...process.env, COLLIMATE_TOOLS: context.tools, ...(context.full ? { COLLIMATE_TEST_FULL: "1" } : {}) },
