@@ -6,7 +6,7 @@ import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
 import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
-import { freezeOutsideVfork, someoneIsStopped } from "./standstill.ts";
+import { freezeOutsideVfork, someoneIsStopped, someoneTraced } from "./standstill.ts";
 
 /**
  * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
@@ -79,6 +79,13 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   if (options.cgroup === undefined) {
     const kind = await attempts(options, deadline);
     return finish(options, kind, started);
+  }
+
+  const traced = await someoneTraced(options.cgroup);
+  if (traced !== undefined) {
+    throw new CriuError("failed", `criu cannot dump process ${options.pid}`, {
+      log: [`Process (pid: ${traced.pid}) is traced by ${traced.tracer}`],
+    });
   }
 
   const pauseStarted = performance.now();

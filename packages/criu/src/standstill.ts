@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -31,10 +32,36 @@ export function someoneIsStopped(cgroup: string): Promise<boolean> {
   return someoneSleepsIn(cgroup, /do_signal_stop/);
 }
 
+/**
+ * A process that a debugger holds: only one can trace it, so criu could not, and would try for ten seconds while the tree
+ * stands still.
+ *
+ * @returns its pid and the debugger's
+ */
+export async function someoneTraced(cgroup: string): Promise<{ pid: number; tracer: number } | undefined> {
+  for (const process of await processesOf(cgroup)) {
+    // proc(5); without a detour over threads of ours: it takes microseconds.
+    const tracer = Number(/^TracerPid:\t(\d+)/m.exec(statusOf(process))?.[1] ?? 0);
+    if (tracer !== 0) return { pid: Number(process), tracer };
+  }
+  return undefined;
+}
+
+function statusOf(process: string): string {
+  try {
+    return readFileSync(`/proc/${process}/status`, "utf8");
+  } catch {
+    return ""; // It has ended.
+  }
+}
+
+async function processesOf(cgroup: string): Promise<string[]> {
+  return (await readFile(join(cgroup, "cgroup.procs"), "utf8")).split("\n").filter(Boolean);
+}
+
 /** Where tasks sleep in the kernel: proc(5), /proc/pid/wchan. */
 async function someoneSleepsIn(cgroup: string, where: RegExp): Promise<boolean> {
-  const processes = (await readFile(join(cgroup, "cgroup.procs"), "utf8")).split("\n").filter(Boolean);
-  for (const process of processes) {
+  for (const process of await processesOf(cgroup)) {
     for (const thread of await readdir(`/proc/${process}/task`).catch(() => [])) {
       if (where.test(await readFile(`/proc/${process}/task/${thread}/wchan`, "utf8").catch(() => ""))) return true;
     }
