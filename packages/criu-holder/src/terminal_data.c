@@ -32,9 +32,12 @@
 #define LOG_PREFIX "holder: "
 
 #define FILE_NAME "terminals.data"
-/* N_TTY_BUF_SIZE less one, and what a pty keeps behind that (drivers/tty/tty_buffer.c, pty.c). */
+/* N_TTY_BUF_SIZE less one, and more than a pty keeps behind that (drivers/tty/tty_buffer.c, pty.c). */
 #define READER_BYTES 4095
 #define MOST_BYTES   (READER_BYTES + 65536)
+/* The kernel counts its buffers, not bytes: in pieces of this size the most bytes fit (measured on Linux 6.18). */
+#define PIECE_BYTES  1020
+#define ROOM_MS	     1000
 
 int __real_tty_post_actions(void);
 int __wrap_tty_post_actions(void);
@@ -113,7 +116,7 @@ static bool has_slave(unsigned index)
 /* The other end, without a path, and with no session that it could get. */
 static int open_slave(struct master *m)
 {
-	m->slave = ioctl(m->fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	m->slave = ioctl(m->fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (m->slave < 0)
 		pr_perror("Can't open the other end of terminal %u", m->index);
 	return m->slave < 0 ? -1 : 0;
@@ -178,11 +181,16 @@ static int drain(struct master *m)
 	return 0;
 }
 
+/* What was there has room again, unless someone has stopped the terminal (tcflow). */
 static int write_all(int fd, const char *v, size_t nr)
 {
-	while (nr) {
-		ssize_t n = write(fd, v, nr);
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
 
+	while (nr) {
+		ssize_t n = write(fd, v, min_t(size_t, nr, PIECE_BYTES));
+
+		if (n < 0 && errno == EAGAIN && poll(&p, 1, ROOM_MS) > 0)
+			continue;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -197,11 +205,19 @@ static int write_all(int fd, const char *v, size_t nr)
 static int type(struct master *m)
 {
 	size_t i, n = min_t(size_t, m->typed.nr, READER_BYTES);
+	int flags, ret;
 
 	for (i = 0; i < n; i++)
 		if (ioctl(m->slave, TIOCSTI, m->typed.v + i))
 			return -1;
-	return write_all(m->fd, m->typed.v + n, m->typed.nr - n);
+	if (n == m->typed.nr)
+		return 0;
+	/* The file is the sandbox's own, so its flag goes back. */
+	flags = fcntl(m->fd, F_GETFL);
+	if (flags < 0 || fcntl(m->fd, F_SETFL, flags | O_NONBLOCK))
+		return -1;
+	ret = write_all(m->fd, m->typed.v + n, m->typed.nr - n);
+	return fcntl(m->fd, F_SETFL, flags) ? -1 : ret;
 }
 
 /* The settings are back whatever happens. */

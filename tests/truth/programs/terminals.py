@@ -88,6 +88,15 @@ os.write(cooked, b"typed ahead\nhalf a li")
 while struct.unpack("i", fcntl.ioctl(cooked, termios.FIONREAD, b"\0" * 4))[0] < len("typed ahead\r\nhalf a li"):
     time.sleep(0.001)
 os.write(cooked_slave, b"asked?\n")
+# Nobody reads what a program writes, until it may not write any more.
+full, full_slave = pty.openpty()
+os.set_blocking(full_slave, False)
+shown = 0
+try:
+    while True:
+        shown += os.write(full_slave, b"shown\n" * 100)
+except BlockingIOError:
+    pass
 quiet, quiet_slave = pty.openpty()
 settings = termios.tcgetattr(quiet_slave)
 settings[3] &= ~termios.ECHO
@@ -137,6 +146,11 @@ equal(select.select([cooked_slave], [], [], 0)[0], [])
 os.write(cooked, b"ne\n")
 equal(os.read(cooked_slave, 100), b"half a line\n")
 equal(os.read(cooked, 100), b"ne\r\n")
+wanted = (b"shown\r\n" * (shown // 6)) + b"shown"[: shown % 6]
+data = b""
+while len(data) < len(wanted):
+    data += os.read(full, 65536)
+equal((data == wanted, len(data)), (True, len(wanted)))
 os.write(quiet, me.encode() + b"\n")
 equal(os.read(quiet_slave, 100), me.encode() + b"\n")
 equal(select.select([quiet], [], [], 0)[0], [])
