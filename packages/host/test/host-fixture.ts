@@ -93,7 +93,7 @@ export function childrenOf(pid: number): number[] {
 function makeLayers(folder: string): void {
   const guest = join(folder, "guest");
   const image = join(folder, "image");
-  for (const path of ["dev", "proc", "tmp", ".collimate"]) mkdirSync(join(guest, path), { recursive: true });
+  for (const path of ["dev/pts", "proc", "tmp", ".collimate"]) mkdirSync(join(guest, path), { recursive: true });
   for (const path of ["etc", "home"]) mkdirSync(join(image, path), { recursive: true });
   for (const path of ["root", "layer/upper", "layer/work"]) mkdirSync(join(folder, path), { recursive: true });
   for (const [name, minor] of [
