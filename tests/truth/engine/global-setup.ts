@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import type { TestProject } from "vitest/node";
 import { repository, run } from "./programs.ts";
 import { stageImage } from "./image.ts";
+import { IMAGES } from "./images.ts";
 
 const START_LIMIT_MS = 120_000;
 
@@ -23,16 +24,19 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   ] as const) {
     if (given === undefined) await run(join(repository, "packages", part, "build.sh"), [join(tools, folder)]);
   }
-  const layout = (await run(join(repository, "infra/images/build.sh"), ["truth", join(tools, "images")])).trim();
-  // Beside the layout, on a disk: unpacking takes longer than the tests.
+  // Beside the layouts, on a disk: unpacking takes longer than the tests.
   const state = join(tools, "truth");
-  const image = await stageImage(layout, join(state, "rootfs"));
+  const images = [];
+  for (const name of IMAGES) {
+    const layout = (await run(join(repository, "infra/images/build.sh"), [name, join(tools, "images")])).trim();
+    images.push(`${name}=${await stageImage(layout, join(state, "rootfs"))}`);
+  }
 
   const folder = await mkdtemp(join(tmpdir(), "collimate-truth-"));
   const socket = join(folder, "engine.sock");
   const engine = spawn(
     "unshare",
-    ["--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image],
+    ["--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, ...images],
     {
       env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}` },
       stdio: ["pipe", "pipe", "inherit"],

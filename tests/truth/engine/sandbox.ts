@@ -4,6 +4,7 @@ import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import type { ExecRequest } from "@collimate/contracts";
 import { inject } from "vitest";
+import type { Image } from "./images.ts";
 import { type Answer, answerSchema, type Ask } from "./protocol.ts";
 
 function ask(body: Ask): Promise<Answer> {
@@ -27,8 +28,9 @@ export class Sandbox implements AsyncDisposable {
     this.id = id;
   }
 
-  static async create(): Promise<Sandbox> {
-    const { ids } = await ask({ verb: "create" });
+  /** From the template of this image whose ready command this is. */
+  static async create(image: Image = "truth", ready = "true"): Promise<Sandbox> {
+    const { ids } = await ask({ verb: "create", image, ready });
     return new Sandbox(ids[0] ?? "");
   }
 
@@ -38,6 +40,11 @@ export class Sandbox implements AsyncDisposable {
     const children = ids.map((id) => new Sandbox(id));
     this.#children.push(...children);
     return children;
+  }
+
+  /** Written to disk, ended and brought back. */
+  async suspendAndResume(): Promise<void> {
+    await ask({ verb: "suspend-and-resume", id: this.id });
   }
 
   exec(request: ExecRequest): Promise<Answer> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The agent's engine without queues, in a mount namespace of its own: one node and one template for a whole run.
- *   unshare --mount --propagation private node engine/serve.ts SOCKET IMAGE
+ * The agent's engine without queues, in a mount namespace of its own: one node for a whole run, one template for each image and ready command.
+ *   unshare --mount --propagation private node engine/serve.ts SOCKET NAME=REFERENCE...
  * Writes one line when it is ready; stops when its standard input ends.
  */
 import { createServer } from "node:http";
@@ -13,10 +13,17 @@ import { mountMemoryFolder, requireOwnMountNamespace } from "../../../apps/agent
 import { startNode } from "../../../apps/agent/src/node.ts";
 import { makePaths } from "../../../apps/agent/src/paths.ts";
 import { execInSandbox } from "../../../apps/agent/src/sandbox/exec.ts";
+import type { Image } from "./images.ts";
 import { type Answer, type Ask, askSchema } from "./protocol.ts";
 
-const [socket = "", image = ""] = process.argv.slice(2);
+const [socket = "", ...images] = process.argv.slice(2);
+const references = new Map(images.map((text) => text.split(/=(.*)/s, 2) as [string, string]));
 const RESOURCES = { vcpus: 2, memory_mib: 2_048, disk_mib: 4_096, pids: 512 };
+
+interface Template {
+  readonly templateId: string;
+  readonly snapshotId: string;
+}
 
 await requireOwnMountNamespace();
 const config = readConfig({ AGENT_SLOTS_READY: "16", REDIS_URL: "none", AGENT_SECRET: "-".repeat(32), ...process.env });
@@ -27,13 +34,28 @@ const { engine } = node;
 
 const common = { tenantId: newId("tenant"), attempt: 0 };
 const operation = () => ({ ...common, operationId: newId("operation") });
-const template = { templateId: newId("template"), snapshotId: newId("snapshot") };
+const templates = new Map<string, Promise<Template>>();
 const child = () => ({ sandboxId: newId("sandbox"), seed: null });
+
+/** Baked when the first test wants it. */
+function templateOf(image: Image, cmd: string): Promise<Template> {
+  const key = `${image} ${cmd}`;
+  const known = templates.get(key) ?? bake(references.get(image) ?? image, cmd);
+  templates.set(key, known);
+  return known;
+}
+
+async function bake(image: string, cmd: string): Promise<Template> {
+  const template = { templateId: newId("template"), snapshotId: newId("snapshot") };
+  await engine.bake({ kind: "bake", ...operation(), ...template, image, ready: { cmd }, resources: RESOURCES, width: 8 }, async () => {});
+  return template;
+}
 
 async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
   switch (ask.verb) {
     case "create": {
       const made = child();
+      const template = await templateOf(ask.image, ask.ready);
       await engine.create({ kind: "create", ...operation(), ...template, child: made, resources: RESOURCES, egress: null });
       return { ids: [made.sandboxId] };
     }
@@ -43,12 +65,18 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
         kind: "fork",
         ...operation(),
         parentId: ask.id,
-        templateId: template.templateId,
+        templateId: engine.registry.live(ask.id).templateId,
         children,
         resources: RESOURCES,
         egress: null,
       });
       return { ids: children.map(({ sandboxId }) => sandboxId), pauseMs: result.kind === "fork" ? result.pauseMs : 0 };
+    }
+    case "suspend-and-resume": {
+      const suspended = { sandboxId: ask.id, snapshotId: newId("snapshot") };
+      await engine.suspend({ kind: "suspend", ...operation(), ...suspended });
+      await engine.resume({ kind: "resume", ...operation(), ...suspended, resources: RESOURCES });
+      return {};
     }
     case "exec": {
       const out = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
@@ -87,15 +115,16 @@ function explain(error: unknown): string {
 async function stop(): Promise<void> {
   server.closeAllConnections();
   server.close();
-  await engine.dropTemplate({ kind: "drop_template", ...operation(), templateId: template.templateId, snapshotIds: [template.snapshotId] });
+  for (const baked of await Promise.allSettled(templates.values())) {
+    if (baked.status === "rejected") continue;
+    const { templateId, snapshotId } = baked.value;
+    await engine.dropTemplate({ kind: "drop_template", ...operation(), templateId, snapshotIds: [snapshotId] });
+  }
   await node.stop();
 }
 
 try {
-  await engine.bake(
-    { kind: "bake", ...operation(), ...template, image, ready: { cmd: "true" }, resources: RESOURCES, width: 8 },
-    async () => {},
-  );
+  await templateOf("truth", "true");
   server.listen(socket, () => console.log("ready"));
   await new Promise((resolve) => process.stdin.once("end", resolve).resume());
 } finally {
