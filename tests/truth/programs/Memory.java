@@ -19,8 +19,8 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class Memory {
     private static final Path HERE = Path.of("/tmp/truth");
     private static final int THREADS = 20;
-    private static final int ROUNDS = 10;
-    private static final int SIZE = 100_000;
+    private static final int ROUNDS = 4;
+    private static final int SIZE = 50_000;
 
     private Memory() {}
 
@@ -67,7 +67,7 @@ public final class Memory {
                 filledArray(i);
                 filledBuffer(i);
             }
-            if (round % 5 == 0) {
+            if (round % 2 == 0) {
                 System.gc();
             }
         }

@@ -17,15 +17,17 @@ paper.fillRect(0, 0, 300, 300);
 let ticks = 0, count = 0;
 setInterval(() => ticks++, 10);
 
+const isZero = (bytes) => new Uint32Array(bytes.buffer).every((word) => word === 0);
+
 function dirt() {
   for (let round = 0; round < 40; round++) {
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 8; i++) {
       const array = new Uint8Array(65536);
-      if (array.some((byte) => byte !== 0)) return `an array of round ${round} is dirty`;
+      if (!isZero(array)) return `an array of round ${round} is dirty`;
       array.fill(255);
     }
     const canvas = new OffscreenCanvas(128, 128).getContext("2d", { willReadFrequently: true });
-    if (canvas.getImageData(0, 0, 128, 128).data.some((byte) => byte !== 0)) return `a canvas of round ${round} is dirty`;
+    if (!isZero(canvas.getImageData(0, 0, 128, 128).data)) return `a canvas of round ${round} is dirty`;
     canvas.fillRect(0, 0, 128, 128);
     gc();
   }
