@@ -9,6 +9,7 @@ export const askSchema = z.discriminatedUnion("verb", [
   z.object({ verb: z.literal("fork"), id: z.string(), count: z.number().int().min(1).max(64) }),
   z.object({ verb: z.literal("exec"), id: z.string(), request: execRequestSchema }),
   z.object({ verb: z.literal("suspend-and-resume"), id: z.string() }),
+  z.object({ verb: z.literal("maps"), id: z.string() }),
   z.object({ verb: z.literal("delete"), ids: z.array(z.string()) }),
 ]);
 export type Ask = z.infer<typeof askSchema>;
@@ -19,6 +20,7 @@ export const answerSchema = z.object({
   stdout: z.string().default(""),
   stderr: z.string().default(""),
   pauseMs: z.number().default(0),
+  maps: z.array(z.object({ pid: z.number(), text: z.string() })).default([]),
 });
 export type Answer = z.infer<typeof answerSchema>;
 

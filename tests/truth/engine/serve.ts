@@ -4,6 +4,7 @@
  *   unshare --mount --propagation private node engine/serve.ts SOCKET NAME=REFERENCE...
  * Writes one line when it is ready; stops when its standard input ends.
  */
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { newId } from "@collimate/contracts";
@@ -88,10 +89,20 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
       );
       return { exitCode: end.exit_code, stdout: Buffer.concat(out.stdout).toString(), stderr: Buffer.concat(out.stderr).toString() };
     }
+    case "maps": {
+      const pids = await engine.registry.live(ask.id).slot.group.processes();
+      return { maps: await Promise.all(pids.map(mapsOf)) };
+    }
     case "delete":
       await engine.delete({ kind: "delete", ...operation(), sandboxIds: ask.ids });
       return {};
   }
+}
+
+async function mapsOf(pid: number): Promise<Answer["maps"][number]> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  const inside = /^NSpid:.*?(\d+)$/m.exec(status)?.[1];
+  return { pid: Number(inside), text: await readFile(`/proc/${pid}/maps`, "utf8") };
 }
 
 const server = createServer((request, response) => {
