@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Memory after a fork behaves as after a plain fork, whatever gives it out and takes it back. */
+import { often } from "@collimate/testing/full";
 import { describe, expect, test } from "vitest";
 import { Sandbox } from "./engine/sandbox.ts";
 import { anonymousBytes, mappedOtherwise } from "./mappings.ts";
 import { askOver, startProgram, type Scenario, type Tally } from "./scenario.ts";
 
-const full = process.env["COLLIMATE_TEST_FULL"] === "1";
 /** Of each program; `collimate bench truth` says how many. */
-const FORKS = Number(process.env["COLLIMATE_TRUTH_FORKS"] ?? (full ? 200 : 20));
+const FORKS = Number(process.env["COLLIMATE_TRUTH_FORKS"] ?? often(20, 200));
 const LIMIT_MS = 120_000 + 12_000 * FORKS;
 
 declare module "vitest" {
