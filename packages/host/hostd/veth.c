@@ -18,7 +18,7 @@
 #include "request.h"
 
 #define INNER_DEVICE "eth0"
-#define GATEWAY "169.254.1.1" // on no device at all: each side knows the other's hardware address beforehand
+#define GROUP 0xc0111 // of the hosts' ends, by which all are removed in one message
 
 // The same on every pair, as each is a segment of its own: a fork finds the neighbours it knew.
 static const uint8_t gateway_mac[6] = {0x02, 0xc0, 0x11, 0x00, 0x00, 0x01};
@@ -82,12 +82,13 @@ static int create(struct fail *f, const struct cable *cable)
 {
     struct ifinfomsg host = {.ifi_flags = IFF_UP, .ifi_change = IFF_UP}, inner = {0};
     struct netlink_message m;
-    uint32_t inner_ns = (uint32_t)cable->inner_ns;
+    uint32_t inner_ns = (uint32_t)cable->inner_ns, group = GROUP;
 
     netlink_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &host, sizeof host);
     netlink_put(&m, IFLA_IFNAME, cable->link, strlen(cable->link) + 1);
     netlink_put(&m, IFLA_ADDRESS, gateway_mac, sizeof gateway_mac);
     netlink_put(&m, IFLA_MTU, &cable->mtu, sizeof cable->mtu);
+    netlink_put(&m, IFLA_GROUP, &group, sizeof group);
     struct rtattr *info = netlink_put(&m, IFLA_LINKINFO, NULL, 0);
     netlink_put(&m, IFLA_INFO_KIND, "veth", 4);
     struct rtattr *data = netlink_put(&m, IFLA_INFO_DATA, NULL, 0);
@@ -176,7 +177,7 @@ static int set_up_inner_end(struct fail *f, const struct cable *cable)
 
     if (setns(cable->inner_ns, CLONE_NEWNET) < 0)
         return fail_errno(f, "into the sandbox's network namespace");
-    inet_pton(AF_INET, GATEWAY, &gateway);
+    inet_pton(AF_INET, NAT_GATEWAY, &gateway);
     inet_pton(AF_INET, NAT_INNER_ADDRESS, &source);
     inner.list[0] = (struct address){.family = AF_INET, .prefix = 32, .text = NAT_INNER_ADDRESS "/32"};
     memcpy(inner.list[0].bytes, &source, sizeof source);
@@ -218,16 +219,29 @@ json_t *veth_attach(struct fail *f, const json_t *request)
     return json_object();
 }
 
+// The cable itself goes with the sandbox, in a batch with others; removing it alone would wait for RCU.
 json_t *veth_detach(struct fail *f, const json_t *request)
 {
     static const char *const fields[] = {"name", NULL};
     const char *link;
 
-    if (request_only(f, request, fields) < 0 || read_link(f, request, &link) < 0)
-        return NULL;
-    int host = netlink_open(f);
-    // A pair whose sandbox has ended goes by itself, in a batch with others; removing one that has not waits for RCU.
-    if (host < 0 || remove_link(f, host, link) < 0 || nat_unmap(f, link) < 0)
+    if (request_only(f, request, fields) < 0 || read_link(f, request, &link) < 0 || nat_unmap(f, link) < 0)
         return NULL;
     return json_object();
+}
+
+int veth_remove_all(struct fail *f)
+{
+    struct ifinfomsg header = {0};
+    struct netlink_message m;
+    uint32_t group = GROUP;
+    int host = netlink_open(f);
+
+    if (host < 0)
+        return -1;
+    netlink_begin(&m, RTM_DELLINK, 0, &header, sizeof header);
+    netlink_put(&m, IFLA_GROUP, &group, sizeof group);
+    int result = netlink_ask(f, host, &m, "removal of all veth pairs");
+    close(host);
+    return result < 0 && strcmp(f->errno_name, "ENODEV") == 0 ? 0 : result;
 }

@@ -162,7 +162,7 @@ describe("a sandbox with a network", () => {
     await withNetwork(async (host) => {
       const sandbox = await namespace();
       await host.hostd.client.attachNetwork(sandbox, { name: "col1", outer: "100.64.0.1" });
-      expect(await host.hostd.client.initNetwork("up0")).toEqual({ uplink: "up0", forwardingWas: true });
+      expect(await host.hostd.client.initNetwork({ uplink: "up0" })).toEqual({ uplink: "up0", forwardingWas: true });
       expect(connectFrom(sandbox, "203.0.113.1")).toMatch(/^203\.0\.113\.2 /);
     });
   });
@@ -199,8 +199,8 @@ test("net.init names an uplink that is missing, and one that does not exist", as
   await withHost(
     async ({ hostd: { client } }) => {
       await expect(client.initNetwork()).rejects.toThrow(/no default route/);
-      await expect(client.initNetwork("nope0")).rejects.toThrow(/no network device "nope0"/);
-      await expect(client.initNetwork('x";drop')).rejects.toThrow(/odd characters/);
+      await expect(client.initNetwork({ uplink: "nope0" })).rejects.toThrow(/no network device "nope0"/);
+      await expect(client.initNetwork({ uplink: 'x";drop' })).rejects.toThrow(/odd characters/);
     },
     { launcher: ["unshare", "--net", "--mount", "--propagation", "private"] },
   );
