@@ -19,6 +19,8 @@ export interface Scenario {
   readonly before?: string;
   /** The first child is forked too, and its children are checked instead of it. Default true. */
   readonly grandchildren?: boolean;
+  /** The sandbox has a way to the outside. Default false. */
+  readonly network?: boolean;
 }
 
 async function source(name: string): Promise<{ path: string; content: string }> {
@@ -45,7 +47,7 @@ export async function verdictOf(sandbox: Sandbox, name: string): Promise<string>
 
 /** Forks four children, and two from the first of these, and expects the program to find its state whole in all of them and the parent. */
 export async function expectTrue(scenario: Scenario): Promise<void> {
-  await using parent = await Sandbox.create();
+  await using parent = await Sandbox.create({ network: scenario.network ?? false });
   await startProgram(parent, scenario);
   const children = await parent.fork(CHILDREN);
   const [first] = children;

@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import type { TestProject } from "vitest/node";
 import { repository, run } from "./programs.ts";
 import { stageImage } from "./image.ts";
+import { OPENED, SERVER, startOutside } from "./outside.ts";
 
 const START_LIMIT_MS = 120_000;
 
@@ -26,15 +27,15 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   const layout = (await run(join(repository, "infra/images/build.sh"), ["truth", join(tools, "images")])).trim();
   // Beside the layout, on a disk: unpacking takes longer than the tests.
   const state = join(tools, "truth");
-  const image = await stageImage(layout, join(state, "rootfs"));
+  const { reference: image, rootfs } = await stageImage(layout, join(state, "rootfs"));
 
   const folder = await mkdtemp(join(tmpdir(), "collimate-truth-"));
   const socket = join(folder, "engine.sock");
   const engine = spawn(
     "unshare",
-    ["--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image],
+    ["--net", "--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image],
     {
-      env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}` },
+      env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}`, AGENT_NETWORK_OPEN: OPENED + "/32", AGENT_NETWORK_RESOLVER: SERVER },
       stdio: ["pipe", "pipe", "inherit"],
     },
   );
@@ -55,6 +56,15 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     await stop();
     throw new Error("the engine did not start; its reasons stand above");
   }
+  const outside = await startOutside(engine.pid ?? 0, rootfs).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   provide("engineSocket", socket);
-  return stop;
+  provide("enginePid", engine.pid ?? 0);
+  provide("outsidePid", outside.pid);
+  return async () => {
+    await stop();
+    await outside[Symbol.asyncDispose]();
+  };
 }

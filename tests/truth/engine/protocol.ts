@@ -4,9 +4,10 @@ import { execRequestSchema } from "@collimate/contracts";
 import { z } from "zod";
 
 export const askSchema = z.discriminatedUnion("verb", [
-  z.object({ verb: z.literal("create") }),
+  z.object({ verb: z.literal("create"), network: z.boolean() }),
   z.object({ verb: z.literal("fork"), id: z.string(), count: z.number().int().min(1).max(64) }),
   z.object({ verb: z.literal("exec"), id: z.string(), request: execRequestSchema }),
+  z.object({ verb: z.literal("port"), id: z.string(), port: z.number().int(), say: z.string() }),
   z.object({ verb: z.literal("delete"), ids: z.array(z.string()) }),
 ]);
 export type Ask = z.infer<typeof askSchema>;
@@ -23,5 +24,7 @@ export type Answer = z.infer<typeof answerSchema>;
 declare module "vitest" {
   interface ProvidedContext {
     engineSocket: string;
+    enginePid: number;
+    outsidePid: number;
   }
 }

@@ -27,8 +27,8 @@ export class Sandbox implements AsyncDisposable {
     this.id = id;
   }
 
-  static async create(): Promise<Sandbox> {
-    const { ids } = await ask({ verb: "create" });
+  static async create({ network = false } = {}): Promise<Sandbox> {
+    const { ids } = await ask({ verb: "create", network });
     return new Sandbox(ids[0] ?? "");
   }
 
@@ -42,6 +42,11 @@ export class Sandbox implements AsyncDisposable {
 
   exec(request: ExecRequest): Promise<Answer> {
     return ask({ verb: "exec", id: this.id, request });
+  }
+
+  /** Says a line to a port of its own, through the agent; gives the whole answer. */
+  async sayTo(port: number, line: string): Promise<string> {
+    return (await ask({ verb: "port", id: this.id, port, say: line })).stdout;
   }
 
   /** What the command wrote on standard output; anything but exit code 0 is an error that quotes it. */

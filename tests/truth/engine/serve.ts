@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The agent's engine without queues, in a mount namespace of its own: one node and one template for a whole run.
- *   unshare --mount --propagation private node engine/serve.ts SOCKET IMAGE
+ * The agent's engine without queues, in a mount and a network namespace of its own: one node and one template for a whole run.
+ *   unshare --net --mount --propagation private node engine/serve.ts SOCKET IMAGE
  * Writes one line when it is ready; stops when its standard input ends.
  */
 import { createServer } from "node:http";
-import { json } from "node:stream/consumers";
-import { newId } from "@collimate/contracts";
+import { json, text } from "node:stream/consumers";
+import { newId, type Ready } from "@collimate/contracts";
 import { createLogger } from "@collimate/telemetry";
 import { readConfig } from "../../../apps/agent/src/config.ts";
 import { mountMemoryFolder, requireOwnMountNamespace } from "../../../apps/agent/src/memory-mount.ts";
+import { openPort } from "../../../apps/agent/src/network/port.ts";
 import { startNode } from "../../../apps/agent/src/node.ts";
 import { makePaths } from "../../../apps/agent/src/paths.ts";
 import { execInSandbox } from "../../../apps/agent/src/sandbox/exec.ts";
 import { type Answer, type Ask, askSchema } from "./protocol.ts";
 
 const [socket = "", image = ""] = process.argv.slice(2);
+/** What programs/ports.py listens on. */
+const PORTS = [8080, 8081, 8082];
 const RESOURCES = { vcpus: 2, memory_mib: 2_048, disk_mib: 4_096, pids: 512 };
 
 await requireOwnMountNamespace();
@@ -27,14 +30,24 @@ const { engine } = node;
 
 const common = { tenantId: newId("tenant"), attempt: 0 };
 const operation = () => ({ ...common, operationId: newId("operation") });
-const template = { templateId: newId("template"), snapshotId: newId("snapshot") };
+const newTemplate = () => ({ templateId: newId("template"), snapshotId: newId("snapshot") });
+const template = newTemplate();
+/** Baked when a test wants it. */
+let networked: Promise<typeof template> | undefined;
 const child = () => ({ sandboxId: newId("sandbox"), seed: null });
+
+async function bake(ready: Ready, made = newTemplate()): Promise<typeof template> {
+  await engine.bake({ kind: "bake", ...operation(), ...made, image, ready, resources: RESOURCES, width: 8 }, async () => {});
+  return made;
+}
 
 async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
   switch (ask.verb) {
     case "create": {
       const made = child();
-      await engine.create({ kind: "create", ...operation(), ...template, child: made, resources: RESOURCES, egress: null });
+      if (ask.network) networked ??= bake({ cmd: "true", network: true, ports: PORTS });
+      const from = ask.network && networked ? await networked : template;
+      await engine.create({ kind: "create", ...operation(), ...from, child: made, resources: RESOURCES, egress: null });
       return { ids: [made.sandboxId] };
     }
     case "fork": {
@@ -59,6 +72,11 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
         signal,
       );
       return { exitCode: end.exit_code, stdout: Buffer.concat(out.stdout).toString(), stderr: Buffer.concat(out.stderr).toString() };
+    }
+    case "port": {
+      const connection = await openPort(engine.registry.live(ask.id), ask.port);
+      connection.end(ask.say);
+      return { stdout: await text(connection) };
     }
     case "delete":
       await engine.delete({ kind: "delete", ...operation(), sandboxIds: ask.ids });
@@ -87,15 +105,13 @@ function explain(error: unknown): string {
 async function stop(): Promise<void> {
   server.closeAllConnections();
   server.close();
-  await engine.dropTemplate({ kind: "drop_template", ...operation(), templateId: template.templateId, snapshotIds: [template.snapshotId] });
+  for (const { templateId, snapshotId } of [template, ...(networked ? [await networked] : [])])
+    await engine.dropTemplate({ kind: "drop_template", ...operation(), templateId, snapshotIds: [snapshotId] });
   await node.stop();
 }
 
 try {
-  await engine.bake(
-    { kind: "bake", ...operation(), ...template, image, ready: { cmd: "true" }, resources: RESOURCES, width: 8 },
-    async () => {},
-  );
+  await bake({ cmd: "true" }, template);
   server.listen(socket, () => console.log("ready"));
   await new Promise((resolve) => process.stdin.once("end", resolve).resume());
 } finally {

@@ -152,6 +152,11 @@ export class GuestLinks {
   }
 
   /** Status of a GET to a server inside, on its loopback. */
+  /** A connection to a port inside. A fork leaves it alone: the parent keeps it, in children it is closed. */
+  connect(port: number): Promise<Duplex> {
+    return dial(this.#hostd, this.#process, { tcp: port }, { signal: this.#closed.signal });
+  }
+
   async httpStatus(port: number, path: string): Promise<number> {
     const signal = AbortSignal.any([AbortSignal.timeout(HTTP_LIMIT_MS), this.#closed.signal]);
     const socket = await dial(this.#hostd, this.#process, { tcp: port }, { signal });
