@@ -7,6 +7,7 @@ import {
   ERRORS,
   execRequestSchema,
   idSchema,
+  isUnrestricted,
   newId,
   next,
   SANDBOX_MACHINE,
@@ -35,6 +36,14 @@ describe("errors", () => {
     expect(error.status).toBe(ERRORS.bake_failed.status);
     expect(error.detail).toHaveLength(16_000);
   });
+});
+
+describe("egress", () => {
+  it.each([null, {}, { mode: "open" }] as const)("is open by %o", (egress) => expect(isUnrestricted(egress)).toBe(true));
+  it.each([{ mode: "none" }, { mode: "denylist" }, { allow: [] }, { deny: ["x"] }, { preset: "rl-leakage" }] as const)(
+    "is bounded by %o",
+    (egress) => expect(isUnrestricted(egress)).toBe(false),
+  );
 });
 
 describe("ids and keys", () => {

@@ -136,10 +136,12 @@ def start_git(rootfs: str) -> None:
         cd /srv && git init -q repo.git && cd repo.git && head -c 33554432 /dev/urandom > data
         git add data && git -c user.name=truth -c user.email=truth@example.org commit -qm data
     """
-    inside = {"PATH": "/usr/bin:/bin", "HOME": "/srv"}
+    inside = {"PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/srv"}
     subprocess.run(["chroot", rootfs, "sh", "-ec", make], check=True, env=inside)
-    daemon = ["git", "daemon", "--export-all", "--base-path=/srv", "--listen=127.0.0.1", "--port=9419", "--reuseaddr"]
-    subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", "chroot", rootfs, *daemon], env=inside, stderr=subprocess.DEVNULL)
+    # By its own name: `git daemon` would start it as a child, which nobody ends.
+    daemon = ["/usr/lib/git-core/git-daemon", "--export-all", "--base-path=/srv", "--listen=127.0.0.1", "--port=9419", "--reuseaddr"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", "chroot", rootfs, *daemon], env=inside, **quiet)
     until = time.monotonic() + 10
     while True:
         try:
