@@ -13,7 +13,11 @@ async function seenOutside(): Promise<{ peer: string; received: number; end: str
 
 /** How a connection attempt from inside ends: "open", or the error's name. */
 const attempt = (sandbox: Sandbox, host: string, port = 7003): Promise<string> =>
-  sandbox.exec({ code: `import socket\ntry:\n  socket.create_connection(('${host}', ${port}), timeout=8)\n  print('open', end='')\nexcept OSError as error:\n  print(type(error).__name__, end='')` }).then(({ stdout }) => stdout);
+  sandbox
+    .exec({
+      code: `import socket\ntry:\n  socket.create_connection(('${host}', ${port}), timeout=8)\n  print('open', end='')\nexcept OSError as error:\n  print(type(error).__name__, end='')`,
+    })
+    .then(({ stdout }) => stdout);
 
 describe("a connection to the outside", () => {
   test("is kept to the byte in the parent, over forks under load, and closed in children, which make new ones", async () => {
@@ -33,7 +37,8 @@ describe("a connection to the outside", () => {
   test("by UDP, bound or connected, goes on in each for itself", () => expectTrue({ program: "outgoing_udp.py", network: true }));
 
   test("of a git clone half done ends well in the parent and with git's own error in children", () =>
-    expectTrue({ program: "git_clone.py", network: true }));
+    // Its exit code of 128 does not survive a second fork (README).
+    expectTrue({ program: "git_clone.py", network: true, grandchildren: false }));
 });
 
 describe("a declared port", () => {
@@ -62,7 +67,8 @@ describe("from inside", () => {
       for (const host of [HOST, "169.254.1.1", ...CLOSED])
         expect(`${host} ${await attempt(sandbox, host)}`).toBe(`${host} ConnectionRefusedError`);
       // Whatever address on the host a sibling may have.
-      for (const number of [1, 2, 3, 4, 5, 6, 7, 8]) expect(await attempt(sandbox, `100.64.0.${number}`, 8080)).toBe("ConnectionRefusedError");
+      for (const number of [1, 2, 3, 4, 5, 6, 7, 8])
+        expect(await attempt(sandbox, `100.64.0.${number}`, 8080)).toBe("ConnectionRefusedError");
     }
   });
 
@@ -81,5 +87,7 @@ test("nothing of a network is left on the host when its sandboxes have ended", a
     expect((await links()).match(/^col/gm)?.length).toBeGreaterThanOrEqual(9);
   }
   await vi.waitFor(async () => expect(await links()).not.toMatch(/^col/m), { timeout: 10_000, interval: 50 });
-  expect(await run("nsenter", ["-t", String(inject("enginePid")), "-n", "nft", "list", "map", "ip", "collimate", "outer"])).not.toMatch(/col\d/);
+  expect(await run("nsenter", ["-t", String(inject("enginePid")), "-n", "nft", "list", "map", "ip", "collimate", "outer"])).not.toMatch(
+    /col\d/,
+  );
 });

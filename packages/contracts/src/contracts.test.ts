@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   API_KEY,
   CollimateError,
+  type Egress,
   errorBody,
   ERRORS,
   execRequestSchema,
@@ -39,11 +40,10 @@ describe("errors", () => {
 });
 
 describe("egress", () => {
-  it.each([null, {}, { mode: "open" }] as const)("is open by %o", (egress) => expect(isUnrestricted(egress)).toBe(true));
-  it.each([{ mode: "none" }, { mode: "denylist" }, { allow: [] }, { deny: ["x"] }, { preset: "rl-leakage" }] as const)(
-    "is bounded by %o",
-    (egress) => expect(isUnrestricted(egress)).toBe(false),
-  );
+  const open: (Egress | null)[] = [null, {}, { mode: "open" }];
+  const bounded: Egress[] = [{ mode: "none" }, { mode: "denylist" }, { allow: [] }, { deny: ["x"] }, { preset: "rl-leakage" }];
+  it.each(open)("is open by %o", (egress) => expect(isUnrestricted(egress)).toBe(true));
+  it.each(bounded)("is bounded by %o", (egress) => expect(isUnrestricted(egress)).toBe(false));
 });
 
 describe("ids and keys", () => {

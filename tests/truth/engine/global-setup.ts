@@ -35,7 +35,14 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     "unshare",
     ["--net", "--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image],
     {
-      env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}`, AGENT_NETWORK_OPEN: OPENED + "/32", AGENT_NETWORK_RESOLVER: SERVER },
+      env: {
+        ...process.env,
+        COLLIMATE_TOOLS: tools,
+        AGENT_STATE: state,
+        NODE_ID: `node_truth${process.pid}`,
+        AGENT_NETWORK_OPEN: OPENED + "/32",
+        AGENT_NETWORK_RESOLVER: SERVER,
+      },
       stdio: ["pipe", "pipe", "inherit"],
     },
   );

@@ -3,7 +3,7 @@
 
     outside.py ROOTFS    # ROOTFS has git
 
-| 7000 | streams of numbers both ways; each end checks that none is missing |
+| 7000 | streams of numbered records both ways; each end checks that none is missing |
 | 7001 | what the other ports have seen, as JSON |
 | 7002 | UDP: the packet comes back |
 | 7003 | a line comes back with the caller's address before it |
@@ -21,41 +21,41 @@ import sys
 import threading
 import time
 
-NUMBER = 8
+RECORD = 1024
+FILLER = bytes(range(256)) * 4
 LAST = 2**64 - 1
 PACE = 256 * 1024
 seen: list[dict] = []
 
 
-def number(value: int) -> bytes:
-    return value.to_bytes(NUMBER, "little")
+def record(number: int) -> bytes:
+    return number.to_bytes(8, "little") + FILLER[: RECORD - 8]
 
 
-def send_numbers(connection: socket.socket, asked_to_stop: threading.Event) -> None:
+def send_records(connection: socket.socket, asked_to_stop: threading.Event) -> None:
     count = 0
-    while not asked_to_stop.is_set():
-        connection.sendall(b"".join(map(number, range(count, count + 500))))
-        count += 500
-        time.sleep(0.002)
+    while not asked_to_stop.wait(0.001):
+        connection.sendall(b"".join(map(record, range(count, count + 64))))
+        count += 64
 
 
 def stream(connection: socket.socket, entry: dict) -> None:
     stop = threading.Event()
-    sender = threading.Thread(target=send_numbers, args=(connection, stop), daemon=True)
+    sender = threading.Thread(target=send_records, args=(connection, stop), daemon=True)
     sender.start()
     rest = b""
     try:
         while data := connection.recv(65536):
             data = rest + data
-            whole = len(data) // NUMBER * NUMBER
-            for at in range(0, whole, NUMBER):
-                if int.from_bytes(data[at : at + NUMBER], "little") != entry["received"]:
-                    entry["fault"] = f"number {entry['received']} is missing"
+            whole = len(data) // RECORD * RECORD
+            for at in range(0, whole, RECORD):
+                if data[at : at + RECORD] != record(entry["received"]):
+                    entry["fault"] = f"record {entry['received']} is missing"
                 entry["received"] += 1
             rest = data[whole:]
         stop.set()
         sender.join()
-        connection.sendall(number(LAST) + number(entry["received"]))
+        connection.sendall(record(LAST) + record(entry["received"]))
         entry["end"] = "closed"
     except OSError as error:
         entry["end"] = type(error).__name__

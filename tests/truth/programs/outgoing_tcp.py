@@ -8,8 +8,15 @@ import threading
 from truth import checkpoint, done, equal
 
 SERVER = "203.0.113.1"
-NUMBER = 8
-LAST = (2**64 - 1).to_bytes(NUMBER, "little")
+RECORD = 1024
+FILLER = bytes(range(256)) * 4
+
+
+def record(number: int) -> bytes:
+    return number.to_bytes(8, "little") + FILLER[: RECORD - 8]
+
+
+LAST = record(2**64 - 1)
 
 
 class Stream:
@@ -18,33 +25,35 @@ class Stream:
         self.socket.settimeout(None)
         self.sent = self.received = 0
         self.read_end = self.write_end = "none"
+        self.rest, self.fault = b"", ""
         self.stop = threading.Event()
         self.threads = [threading.Thread(target=target, daemon=True) for target in (self.read, self.write)]
         for thread in self.threads:
             thread.start()
 
     def read(self) -> None:
-        rest = b""
         try:
-            while data := self.socket.recv(65536):
-                rest = self.check(rest + data)
+            while data := self.socket.recv(262_144):
+                self.rest = self.check(self.rest + data)
             self.read_end = "end"
         except OSError as error:
             self.read_end = errno.errorcode[error.errno]
-        self.rest = rest
 
     def check(self, data: bytes) -> bytes:
-        while len(data) >= NUMBER and not data.startswith(LAST):
-            equal(int.from_bytes(data[:NUMBER], "little"), self.received)
+        whole = len(data) // RECORD * RECORD
+        for at in range(0, whole, RECORD):
+            if data[at:].startswith(LAST):
+                return data[at:]
+            if data[at : at + RECORD] != record(self.received):
+                self.fault = f"record {self.received} is missing"
             self.received += 1
-            data = data[NUMBER:]
-        return data
+        return data[whole:]
 
     def write(self) -> None:
         try:
-            while not self.stop.wait(0.002):
-                self.socket.sendall(b"".join(n.to_bytes(NUMBER, "little") for n in range(self.sent, self.sent + 200)))
-                self.sent += 200
+            while not self.stop.wait(0.001):
+                self.socket.sendall(b"".join(map(record, range(self.sent, self.sent + 64))))
+                self.sent += 64
             self.socket.shutdown(socket.SHUT_WR)
             self.write_end = "shut"
         except OSError as error:
@@ -77,7 +86,7 @@ if me == "parent":
     for stream in streams:
         stream.join()
         equal((stream.read_end, stream.write_end), ("end", "shut"))
-        equal(stream.rest, LAST + stream.sent.to_bytes(NUMBER, "little"))
+        equal((stream.rest, stream.fault), (LAST + record(stream.sent), ""))
     idle.sendall(b"still here\n")
     equal(idle.recv(100), b"203.0.113.2 still here\n")
 else:

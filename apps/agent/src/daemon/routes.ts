@@ -48,7 +48,11 @@ export function daemonRoutes(server: FastifyInstance, parts: DaemonParts): void 
   server.post("/v1/exec", (request, reply) => {
     const { template_id, egress } = readBody(onceSchema, request.body);
     const body = readBody(execRequestSchema, request.body);
-    return longReply(reply, execs.once({ template: template_id, egress: egress ?? null }, request.id, body, whenGone(reply)), parts.patience);
+    return longReply(
+      reply,
+      execs.once({ template: template_id, egress: egress ?? null }, request.id, body, whenGone(reply)),
+      parts.patience,
+    );
   });
 }
 
