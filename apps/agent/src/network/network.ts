@@ -6,11 +6,14 @@
 import { CollimateError } from "@collimate/contracts";
 import { HostError, type HostClient, type NetworkRequest, type ProcessRef } from "@collimate/host";
 import type { Logger } from "@collimate/telemetry";
+import pLimit from "p-limit";
 import { claimNetwork, type Claim } from "./claim.ts";
 
 /** 100.64.0.0/10: what tells sandboxes apart on the host. */
 const OUTER_BASE = (100 << 24) | (64 << 16);
 const OUTER_COUNT = 1 << 22;
+/** When hundreds of sandboxes end at once; the daemon refuses more work than it has places for. */
+const DETACHES_AT_ONCE = 8;
 
 interface Up {
   readonly claim: Claim;
@@ -21,6 +24,7 @@ export class Network {
   readonly #host: HostClient;
   readonly #request: NetworkRequest;
   readonly #log: Logger;
+  readonly #detaching = pLimit(DETACHES_AT_ONCE);
   #up: Promise<Up> | undefined;
   /** Never used twice: the cable of a sandbox that ended lives on for a moment. */
   #next = 1;
@@ -33,7 +37,7 @@ export class Network {
 
   /** Removes what an agent that was killed has left. Another agent's, which runs, is left alone. */
   async sweep(): Promise<void> {
-    const claim = await claimNetwork();
+    const claim = await claimNetwork({ waitMs: 0 });
     if (!claim) return;
     await this.#host.sweepNetwork().finally(() => claim.release());
   }
@@ -63,8 +67,8 @@ export class Network {
   }
 
   /** Forgets a cable; it goes along with its sandbox, which must have ended. */
-  async detach(name: string): Promise<void> {
-    await this.#host.detachNetwork(name);
+  detach(name: string): Promise<void> {
+    return this.#detaching(() => this.#host.detachNetwork(name));
   }
 
   async close(): Promise<void> {
