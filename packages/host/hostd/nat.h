@@ -22,4 +22,6 @@ json_t *nat_sweep(struct fail *f, const json_t *request);
 
 // Packets from this link are from this outer address; without an element all are dropped.
 int nat_map(struct fail *f, const char *link, struct in_addr outer);
-int nat_unmap(struct fail *f, const char *link); // also right when there is none
+// A NULL-ended list of at most NAT_UNMAP_MAX; right also for links without an element. Waits for RCU, once for all.
+int nat_unmap(struct fail *f, const char *const links[]);
+#define NAT_UNMAP_MAX 32

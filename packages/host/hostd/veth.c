@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,15 +34,13 @@ struct cable {
     int home_ns, inner_ns;
 };
 
-static int read_link(struct fail *f, const json_t *request, const char **link)
+static int check_link(struct fail *f, const char *link)
 {
-    *link = NULL;
-    if (request_string(f, request, "name", IF_NAMESIZE - 1, link) < 0)
-        return -1;
-    const char *number = *link + strlen(NAT_LINK_PREFIX);
-    if (strncmp(*link, NAT_LINK_PREFIX, strlen(NAT_LINK_PREFIX)) != 0 || !*number ||
+    const char *number = link + strlen(NAT_LINK_PREFIX);
+
+    if (strlen(link) >= IF_NAMESIZE || strncmp(link, NAT_LINK_PREFIX, strlen(NAT_LINK_PREFIX)) != 0 || !*number ||
         number[strspn(number, "0123456789")] != '\0')
-        return fail(f, FAIL_REQUEST, "field \"name\" must be " NAT_LINK_PREFIX "<number>");
+        return fail(f, FAIL_REQUEST, "the name of a cable must be " NAT_LINK_PREFIX "<number>");
     return 0;
 }
 
@@ -51,8 +50,10 @@ static int read_cable(struct fail *f, const json_t *request, struct cable *cable
     const char *outer = NULL;
     int64_t mtu = 1500;
 
+    cable->link = NULL;
     if (request_only(f, request, fields) < 0 || request_process(f, request, true, &cable->process) < 0 ||
-        read_link(f, request, &cable->link) < 0 || request_string(f, request, "outer", INET_ADDRSTRLEN, &outer) < 0 ||
+        request_string(f, request, "name", IF_NAMESIZE - 1, &cable->link) < 0 || check_link(f, cable->link) < 0 ||
+        request_string(f, request, "outer", INET_ADDRSTRLEN, &outer) < 0 ||
         request_integer(f, request, "mtu", 576, 65535, &mtu) < 0)
         return -1;
     if (inet_pton(AF_INET, outer, &cable->outer) != 1 || ntohl(cable->outer.s_addr) >> 22 != (100 << 2 | 64 >> 6))
@@ -213,21 +214,27 @@ json_t *veth_attach(struct fail *f, const json_t *request)
         struct fail ignored; // the first failure is the one to tell
         setns(cable.home_ns, CLONE_NEWNET);
         remove_link(&ignored, cable.host, cable.link);
-        nat_unmap(&ignored, cable.link);
+        nat_unmap(&ignored, (const char *const[]){cable.link, NULL});
         return NULL;
     }
     return json_object();
 }
 
-// The cable itself goes with the sandbox, in a batch with others; removing it alone would wait for RCU.
+// The cables themselves go with their sandboxes, in a batch with others; removing one alone would wait for RCU.
 json_t *veth_detach(struct fail *f, const json_t *request)
 {
-    static const char *const fields[] = {"name", NULL};
-    const char *link;
+    static const char *const fields[] = {"names", NULL};
+    char **links;
+    int result = 0;
 
-    if (request_only(f, request, fields) < 0 || read_link(f, request, &link) < 0 || nat_unmap(f, link) < 0)
+    if (request_only(f, request, fields) < 0 || request_strings(f, request, "names", NAT_UNMAP_MAX, &links) < 0)
         return NULL;
-    return json_object();
+    for (char **link = links; result == 0 && *link; link++)
+        result = check_link(f, *link);
+    if (result == 0)
+        result = nat_unmap(f, (const char *const *)links);
+    free(links);
+    return result == 0 ? json_object() : NULL;
 }
 
 int veth_remove_all(struct fail *f)

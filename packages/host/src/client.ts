@@ -14,7 +14,7 @@ import {
   droppedResult,
   emptyResult,
   killResult,
-  linkName,
+  linkNames,
   listResult,
   networkRequest,
   networkResult,
@@ -177,9 +177,12 @@ export class HostClient implements AsyncDisposable {
     await this.#ask("net.attach", { pid: process.pid, start_time: process.startTime, ...fields }, emptyResult);
   }
 
-  /** Repeatable. After the sandbox has ended: forgets its address (the cable goes along with the sandbox). */
-  async detachNetwork(name: string): Promise<void> {
-    await this.#ask("net.detach", { name: linkName.parse(name) }, emptyResult);
+  /**
+   * Repeatable. After the sandboxes have ended: forgets their addresses (each cable goes along with its sandbox). One call
+   * takes some milliseconds, however many names it has.
+   */
+  async detachNetwork(names: readonly string[]): Promise<void> {
+    await this.#ask("net.detach", { names: linkNames.parse(names) }, emptyResult);
   }
 
   /** Makes the kernel's random generator take a new key, and with it every program that draws through the vDSO. */

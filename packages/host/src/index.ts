@@ -2,6 +2,7 @@
 export { HostClient, type Exit, type HostReport, type HostStat, type Watch } from "./client.ts";
 export { dial, type DialTarget } from "./dial.ts";
 export { HostError, hostErrorCodes, type HostErrorCode } from "./errors.ts";
+export { DETACH_MAX } from "./operations.ts";
 export type { AttachRequest, BootRequest, NetworkRequest, OverlayRequest, ProcessRef } from "./operations.ts";
 export { Hostd, type HostdOptions } from "./hostd.ts";
 export { Cgroups, type CgroupsOptions } from "./cgroup/cgroups.ts";

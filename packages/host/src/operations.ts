@@ -78,7 +78,11 @@ const outerAddress = z.ipv4().refine((address) => {
   return first === 100 && second >> 6 === 1;
 }, "must be an address of 100.64.0.0/10");
 
-export const linkName = z.string().regex(/^col\d{1,12}$/, "must be col<number>");
+const linkName = z.string().regex(/^col\d{1,12}$/, "must be col<number>");
+
+/** As many as fit one request. */
+export const DETACH_MAX = 32;
+export const linkNames = z.array(linkName).max(DETACH_MAX);
 
 export const attachRequest = z.object({
   /** The host's end of the cable. Never one that was used before: a dying sandbox holds its name for a while. */

@@ -218,8 +218,8 @@ describe("a sandbox with a network", () => {
       expect(addresses()).toMatch(/"col1" : 100\.64\.0\.1/);
       process.kill(sandbox.pid, "SIGKILL");
       await eventually(() => expect(links()).not.toMatch(/col1/));
-      await client.detachNetwork("col1");
-      await client.detachNetwork("col1");
+      await client.detachNetwork(["col1", "col77"]);
+      await client.detachNetwork(["col1", "col77"]);
       expect(addresses()).not.toMatch(/col1/);
       await expect(client.attachNetwork(sandbox, { name: "col3", outer: "100.64.0.3" })).rejects.toMatchObject({
         code: "gone",

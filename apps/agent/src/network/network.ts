@@ -4,16 +4,13 @@
  * the first sandbox that wants one, undone when the agent stops; a node without such sandboxes has nothing of it.
  */
 import { CollimateError } from "@collimate/contracts";
-import { HostError, type HostClient, type NetworkRequest, type ProcessRef } from "@collimate/host";
+import { DETACH_MAX, HostError, type HostClient, type NetworkRequest, type ProcessRef } from "@collimate/host";
 import type { Logger } from "@collimate/telemetry";
-import pLimit from "p-limit";
 import { claimNetwork, type Claim } from "./claim.ts";
 
 /** 100.64.0.0/10: what tells sandboxes apart on the host. */
 const OUTER_BASE = (100 << 24) | (64 << 16);
 const OUTER_COUNT = 1 << 22;
-/** When hundreds of sandboxes end at once; the daemon refuses more work than it has places for. */
-const DETACHES_AT_ONCE = 8;
 
 interface Up {
   readonly claim: Claim;
@@ -24,8 +21,11 @@ export class Network {
   readonly #host: HostClient;
   readonly #request: NetworkRequest;
   readonly #log: Logger;
-  readonly #detaching = pLimit(DETACHES_AT_ONCE);
   #up: Promise<Up> | undefined;
+  /** Cables to forget; a call of the daemon's takes many as quickly as one. */
+  #ended: string[] = [];
+  #lastCall: Promise<void> = Promise.resolve();
+  #nextCall: Promise<void> | undefined;
   /** Never used twice: the cable of a sandbox that ended lives on for a moment. */
   #next = 1;
 
@@ -68,7 +68,9 @@ export class Network {
 
   /** Forgets a cable; it goes along with its sandbox, which must have ended. */
   detach(name: string): Promise<void> {
-    return this.#detaching(() => this.#host.detachNetwork(name));
+    this.#ended.push(name);
+    this.#nextCall ??= this.#lastCall.then(() => this.#forget());
+    return this.#nextCall;
   }
 
   async close(): Promise<void> {
@@ -82,6 +84,18 @@ export class Network {
     } finally {
       await up.claim.release();
     }
+  }
+
+  /** All whose sandboxes have ended while the call before was under way. */
+  #forget(): Promise<void> {
+    const names = this.#ended.splice(0);
+    this.#nextCall = undefined;
+    const calls = Array.from({ length: Math.ceil(names.length / DETACH_MAX) }, (_, index) =>
+      this.#host.detachNetwork(names.slice(index * DETACH_MAX, (index + 1) * DETACH_MAX)),
+    );
+    const call = Promise.all(calls).then(() => {});
+    this.#lastCall = call.catch(() => {});
+    return call;
   }
 
   async #bringUp(): Promise<Up> {
