@@ -45,8 +45,7 @@ describe("a connection to the outside", () => {
   test("by UDP, bound or connected, goes on in each for itself", () => expectTrue({ program: "outgoing_udp.py", network: true }));
 
   test("of a git clone half done ends well in the parent and with git's own error in children", () =>
-    // Its exit code of 128 does not survive a second fork (README).
-    expectTrue({ program: "git_clone.py", network: true, grandchildren: false }));
+    expectTrue({ program: "git_clone.py", network: true }));
 });
 
 describe("a declared port", () => {
