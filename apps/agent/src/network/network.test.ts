@@ -2,10 +2,13 @@
 import { mkdtempDisposable, readdir, readFile, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toolsDirectory } from "@collimate/embedded";
+import { Hostd } from "@collimate/host";
+import { createLogger } from "@collimate/telemetry";
 import { describe, expect, it } from "vitest";
 import { claimNetwork } from "./claim.ts";
 import { wantsNetwork } from "./egress.ts";
-import { outerAddress } from "./network.ts";
+import { Network, outerAddress } from "./network.ts";
 import { serverOf, writeResolvConf } from "./resolver.ts";
 
 describe("the address of a sandbox on its host", () => {
@@ -18,6 +21,21 @@ describe("the address of a sandbox on its host", () => {
       "100.127.255.254",
     ]);
     expect(outerAddress(4_194_303)).toBe("100.64.0.1");
+  });
+});
+
+describe("a cable that cannot be forgotten", () => {
+  it("does not keep its sandbox from being ended", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "collimate-network-"));
+    const hostd = await Hostd.start({
+      binary: join(toolsDirectory(), "host", "collimate-hostd"),
+      socket: join(folder.path, "hostd.sock"),
+    });
+    const network = new Network(hostd.client, {}, createLogger({ service: "test", level: "silent" }));
+    await hostd.stop();
+    await expect(hostd.client.detachNetwork(["col1"])).rejects.toMatchObject({ code: "lost" });
+    await Promise.all(Array.from({ length: 40 }, (_, index) => network.detach(`col${index}`)));
+    await network.detach("col41");
   });
 });
 

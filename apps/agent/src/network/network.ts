@@ -93,9 +93,12 @@ export class Network {
     const calls = Array.from({ length: Math.ceil(names.length / DETACH_MAX) }, (_, index) =>
       this.#host.detachNetwork(names.slice(index * DETACH_MAX, (index + 1) * DETACH_MAX)),
     );
-    const call = Promise.all(calls).then(() => {});
-    this.#lastCall = call.catch(() => {});
-    return call;
+    // What is not forgotten is in nobody's way, since no name comes twice: it must not keep a sandbox from being ended.
+    this.#lastCall = Promise.all(calls).then(
+      () => {},
+      (err: unknown) => this.#log.error({ err, names }, "addresses of ended sandboxes stay until the agent stops"),
+    );
+    return this.#lastCall;
   }
 
   async #bringUp(): Promise<Up> {
