@@ -145,7 +145,7 @@ link_holder() { # SOURCE_DIR; uses the very command lines that criu's own build 
 
   nm criu/criu-holder >"$temp/symbols"
   while read -r name; do
-    grep -q " T __wrap_$name\$" "$temp/symbols" || { echo "The hook for $name is not in the program"; return 1; }
+    grep -q " [TDR] __wrap_$name\$" "$temp/symbols" || { echo "The hook for $name is not in the program"; return 1; }
   done <"$here/wraps.txt"
 }
 

@@ -16,8 +16,9 @@ from platform_under_test import Platform, often
 AGAIN = pytest.mark.parametrize("again", range(often(1, 10)))
 
 GROUP = """
-import sys, time
+import signal, sys, time
 from collimate_rl import connect, Template
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 client = connect()
 handle = Template.attach(client, sys.argv[1])
 with client.session(handle) as session:
@@ -67,7 +68,10 @@ def test_a_program_that_is_interrupted(
     assert program.stdout.readline() == "forked\n"
     assert len(live_ids(client) - before) == 5
     program.send_signal(how)
-    program.wait(timeout=30)
+    try:
+        program.wait(timeout=30)
+    finally:
+        program.kill()
     if how == signal.SIGTERM:
         # Python's default for SIGTERM runs no with-block; the sandboxes of a program that is gone are deleted by name here, by the reaper elsewhere.
         for one in live_ids(client) - before:

@@ -30,7 +30,7 @@ const attempt = (sandbox: Sandbox, host: string, port = 7003): Promise<string> =
 describe("a connection to the outside", () => {
   test("is kept to the byte in the parent, over forks under load, and closed in children, which make new ones", async () => {
     const before = (await seenOutside()).length;
-    await using parent = await Sandbox.create({ network: true });
+    await using parent = await Sandbox.createNetworked();
     await startProgram(parent, { program: "outgoing_tcp.py" });
     for (const round of [1, 2, 3, 4, 5]) {
       const children = await parent.fork(2);
@@ -50,7 +50,7 @@ describe("a connection to the outside", () => {
 
 describe("a declared port", () => {
   test("leads into its own sandbox, with the same number in each", async () => {
-    await using parent = await Sandbox.create({ network: true });
+    await using parent = await Sandbox.createNetworked();
     await startProgram(parent, { program: "ports.py" });
     const children = await parent.fork(4);
     const all = [["parent", parent] as const, ...children.map((child, index) => [`child-${index}`, child] as const)];
@@ -65,7 +65,7 @@ describe("a declared port", () => {
 
 describe("from inside", () => {
   test("the outside and what the operator opened can be reached, the host, private ranges and siblings cannot", async () => {
-    await using parent = await Sandbox.create({ network: true });
+    await using parent = await Sandbox.createNetworked();
     await startProgram(parent, { program: "ports.py" });
     const [child] = await parent.fork(1);
     if (!child) throw new Error("no child");
@@ -89,7 +89,7 @@ describe("from inside", () => {
 test("nothing of a network is left on the host when its sandboxes have ended", async () => {
   const links = () => inNetOfEngine("ip", "-brief", "link");
   {
-    await using parent = await Sandbox.create({ network: true });
+    await using parent = await Sandbox.createNetworked();
     await parent.fork(8);
     expect((await links()).match(/^col/gm)?.length).toBeGreaterThanOrEqual(9);
     expect(await outerAddresses()).toHaveLength(9);

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { Sandbox } from "./engine/sandbox.ts";
 
-const CHILDREN = 4;
+const CHILDREN = 8;
+const GRANDCHILDREN = 2;
 const INSIDE = "/tmp/truth";
 
 export interface Scenario {
@@ -27,16 +28,30 @@ async function source(name: string): Promise<{ path: string; content: string }> 
   return { path: `${INSIDE}/${name}`, content: await readFile(join(import.meta.dirname, "programs", name), "utf8") };
 }
 
-/** A sandbox in which the program stands at its checkpoint. */
-export async function startProgram(sandbox: Sandbox, { program, args = "", before = "" }: Scenario): Promise<void> {
+function sources({ program }: Scenario): Promise<{ path: string; content: string }[]> {
+  return Promise.all([source("truth.py"), source("truth.h"), source(program)]);
+}
+
+/** Ends when the program stands at its checkpoint. */
+function startCommand({ program, args = "", before = "" }: Scenario): string {
   const compile = program.endsWith(".c") ? `gcc -O1 -pthread -o ${INSIDE}/program ${INSIDE}/${program} && ` : "";
   const run = program.endsWith(".c") ? `${INSIDE}/program` : `python3 ${INSIDE}/${program}`;
-  await sandbox.exec({ files: [await source("truth.py"), await source("truth.h"), await source(program)] });
-  const started = await sandbox.exec({
-    command: `cd ${INSIDE} && ${compile}{ env ${before} ${run} ${args} >log 2>&1 </dev/null & } && python3 truth.py await-checkpoint`,
-    timeout_seconds: 45,
-  });
+  return `cd ${INSIDE} && ${compile}{ env ${before} ${run} ${args} >log 2>&1 </dev/null & } && python3 truth.py await-checkpoint`;
+}
+
+/** Has the program stand at its checkpoint. */
+export async function startProgram(sandbox: Sandbox, scenario: Scenario): Promise<void> {
+  await sandbox.exec({ files: await sources(scenario) });
+  const started = await sandbox.exec({ command: startCommand(scenario), timeout_seconds: 45 });
   expect(started.exitCode, started.stderr + started.stdout).toBe(0);
+}
+
+/** A ready command for a template in which the program stands at its checkpoint. */
+export async function readyWith(scenario: Scenario): Promise<string> {
+  const files = (await sources(scenario)).map(
+    ({ path, content }) => `echo ${Buffer.from(content).toString("base64")} | base64 -d >${path}`,
+  );
+  return [`mkdir -p ${INSIDE}`, ...files, startCommand(scenario)].join(" && ");
 }
 
 /** What the program finds when it goes on in this sandbox: "ok", or what it complains of. */
@@ -45,18 +60,27 @@ export async function verdictOf(sandbox: Sandbox, name: string): Promise<string>
   return `${name}: ${stdout}${stderr}`.trim();
 }
 
-/** Forks four children, and two from the first of these, and expects the program to find its state whole in all of them and the parent. */
-export async function expectTrue(scenario: Scenario): Promise<void> {
-  await using parent = await Sandbox.create({ network: scenario.network ?? false });
-  await startProgram(parent, scenario);
+/** A sandbox under the name that its program is told, so that no two do the same. */
+export type Named = readonly [name: string, sandbox: Sandbox];
+
+/** The parent, eight children and two children of the first of these; the last child was suspended and resumed besides. */
+export async function family(parent: Sandbox, grandchildren = true): Promise<Named[]> {
   const children = await parent.fork(CHILDREN);
   const [first] = children;
-  const grandchildren = first && scenario.grandchildren !== false ? await first.fork(2) : [];
-  const named = [
-    ["parent", parent] as const,
-    ...children.map((child, index) => [`child-${index}`, child] as const),
-    ...grandchildren.map((child, index) => [`grandchild-${index}`, child] as const),
+  await children.at(-1)?.suspendAndResume();
+  const last = first && grandchildren ? await first.fork(GRANDCHILDREN) : [];
+  return [
+    ["parent", parent],
+    ...children.map((child, index): Named => [`${index < CHILDREN - 1 ? "child" : "resumed"}-${index}`, child]),
+    ...last.map((child, index): Named => [`grandchild-${index}`, child]),
   ];
+}
+
+/** Expects the program to find its state whole in a whole family. */
+export async function expectTrue(scenario: Scenario): Promise<void> {
+  await using parent = await (scenario.network ? Sandbox.createNetworked() : Sandbox.create());
+  await startProgram(parent, scenario);
+  const named = await family(parent, scenario.grandchildren);
   const verdicts = await Promise.all(named.map(([name, sandbox]) => verdictOf(sandbox, name)));
   expect(verdicts).toEqual(named.map(([name]) => `${name}: ok`));
 }

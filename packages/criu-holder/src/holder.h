@@ -222,9 +222,14 @@ double now_ms(void);
 void userns_use_base(unsigned base);
 /* restore_op.c, called by tree_masks.c in the restoring process as soon as the root task exists. */
 void restore_root_born(pid_t pid);
-/* affinity.c: the CPUs of tasks, beside the images. */
-int affinity_dump(void);
-void affinity_restore(pid_t pid);
+/* task_settings.c: what criu forgets of tasks and threads, beside the images. */
+int task_settings_dump(void);
+void task_settings_restore(pid_t pid);
+void task_settings_restore_threads(void);
+/* terminal_data.c: what was written to terminals and not read yet. */
+int terminal_note_master(int lfd, pid_t real, int task_fd);
+int terminal_note_slave(unsigned index);
+int terminal_data_restore(void);
 /* dump_stage.c: the last turn of whoever copies files beside a dump. */
 int dump_stage_over(void);
 /* new_net.c: what to do in the new network namespace before sockets are restored. */

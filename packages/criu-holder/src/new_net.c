@@ -243,8 +243,13 @@ static int client_turn(pid_t pid)
 
 int __wrap_run_scripts(enum script_actions act)
 {
-	if (act == ACT_POST_DUMP && (affinity_dump() || dump_stage_over()))
+	if (act == ACT_POST_DUMP && (task_settings_dump() || dump_stage_over()))
 		return -1;
+	if (act == ACT_PRE_RESUME) {
+		task_settings_restore_threads();
+		if (terminal_data_restore())
+			return -1;
+	}
 	if (config && act == ACT_POST_SETUP_NS && (root_ns_mask & CLONE_NEWNET)) {
 		pid_t pid = root_item->pid->real;
 

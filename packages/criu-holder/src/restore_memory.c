@@ -161,7 +161,7 @@ int __wrap_prepare_mappings(struct pstree_item *item)
 
 	opts.lazy_pages = false;
 	if (restoring_from_held)
-		affinity_restore(vpid(item));
+		task_settings_restore(vpid(item));
 	if (!restoring_from_held || ret < 0 || !list->nr || !area)
 		return ret;
 

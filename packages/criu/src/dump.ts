@@ -6,13 +6,13 @@ import { type CriuProgram, commonFlags, type TreeOptions } from "./flags.ts";
 import { giveOrphansToInit } from "./orphans.ts";
 import { runCriu } from "./run.ts";
 import { type DumpStats, readDumpStats } from "./stats.ts";
-import { standStill, type Standstill } from "./standstill.ts";
+import { someoneTraced, standStill, type Standstill } from "./standstill.ts";
 
 /**
  * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
  * says so once: the next dump works.
  */
-const PASSING = /soccr: recv failed|skqueue: recvmsg fail: error: Connection reset/;
+const PASSING = /soccr\.c:\d+\): .?recv failed|skqueue: recvmsg fail: error: Connection reset/;
 const ATTEMPTS = 3;
 const LOG_NAME = "dump.log";
 
@@ -78,6 +78,12 @@ export async function dump(options: DumpOptions): Promise<DumpResult> {
   if (options.cgroup === undefined) {
     const kind = await attempts(options, deadline, new Turns(options));
     return finish(options, kind, started);
+  }
+  const traced = someoneTraced(options.cgroup);
+  if (traced !== undefined) {
+    throw new CriuError("failed", `criu cannot dump process ${options.pid}`, {
+      log: [`Process (pid: ${traced.pid}) is traced by ${traced.tracer}`],
+    });
   }
   const turns = new FreezingTurns(options, options.cgroup, deadline);
   let kind: "full" | "delta";

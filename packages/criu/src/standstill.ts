@@ -32,10 +32,27 @@ export async function standStill(cgroup: string, limitMs: number): Promise<Stand
   }
 }
 
+/**
+ * A process that a debugger holds: only one can trace it, so criu could not, and would try for ten seconds while the tree
+ * stands still.
+ *
+ * @returns its pid and the debugger's
+ */
+export function someoneTraced(cgroup: string): { pid: number; tracer: number } | undefined {
+  for (const process of processesOf(cgroup)) {
+    const tracer = Number(/^TracerPid:\t(\d+)/m.exec(readOf(process, "status"))?.[1] ?? 0); // proc(5)
+    if (tracer !== 0) return { pid: Number(process), tracer };
+  }
+  return undefined;
+}
+
 /** Where all tasks sleep in the kernel: proc(5), /proc/pid/wchan. Read at once, for the reason that freeze() gives. */
 function sleepingPlaces(cgroup: string): string[] {
-  const processes = readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
-  return processes.flatMap((process) => tasksOf(process).map((task) => sleepingPlace(process, task)));
+  return processesOf(cgroup).flatMap((process) => tasksOf(process).map((task) => readOf(process, `task/${task}/wchan`)));
+}
+
+function processesOf(cgroup: string): string[] {
+  return readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
 }
 
 function tasksOf(process: string): string[] {
@@ -46,9 +63,9 @@ function tasksOf(process: string): string[] {
   }
 }
 
-function sleepingPlace(process: string, task: string): string {
+function readOf(process: string, file: string): string {
   try {
-    return readFileSync(`/proc/${process}/task/${task}/wchan`, "utf8");
+    return readFileSync(`/proc/${process}/${file}`, "utf8");
   } catch {
     return ""; // it has ended
   }

@@ -4,6 +4,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -34,13 +35,14 @@ static struct sock_filter program[] = {
 	STOP(ENOSYS),
 #endif
 
-	// "Not there", so that callers fall back. CRIU cannot take io_uring and secret memory, and forgets Landlock
-	// rules; clone3's flags lie behind a pointer that a filter cannot follow.
+	// "Not there", so that callers fall back. CRIU cannot take io_uring, secret memory and POSIX message queues, and
+	// forgets Landlock rules; clone3's flags lie behind a pointer that a filter cannot follow.
 	DENY(clone3, ENOSYS),
 	DENY(io_uring_setup, ENOSYS),
 	DENY(io_uring_enter, ENOSYS),
 	DENY(io_uring_register, ENOSYS),
 	DENY(memfd_secret, ENOSYS),
+	DENY(mq_open, ENOSYS),
 	DENY(landlock_create_ruleset, ENOSYS),
 	DENY(landlock_add_rule, ENOSYS),
 	DENY(landlock_restrict_self, ENOSYS),
@@ -99,12 +101,16 @@ static struct sock_filter program[] = {
 	STOP(EPERM),
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 
-	// socket: vsock is not bound to a network namespace; AF_ALG opens the kernel's crypto to all.
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 5),
+	// socket: vsock is not bound to a network namespace; AF_ALG opens the kernel's crypto to all. CRIU cannot take
+	// multipath TCP, which Go's listeners try first; they go on with plain TCP.
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 0, 8),
 	LOAD_ARGUMENT(0),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_VSOCK, 1, 0),
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_ALG, 0, 1),
 	STOP(EAFNOSUPPORT),
+	LOAD_ARGUMENT(2),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_MPTCP, 0, 1),
+	STOP(EPROTONOSUPPORT),
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 
 	// personality: what programs ask for (nothing, no address randomisation, 32-bit uname, a question).

@@ -11,8 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "dial.h"
-
 #define FIRST_LINE_MS 10000
 #define BACKLOG 4096
 
@@ -42,7 +40,7 @@ static void unlink_and_free(struct connection *c)
 
 static void connection_close(struct connection *c)
 {
-    if (c->control)
+    if (c->spoke)
         control_closed(c);
     unlink_and_free(c);
 }
@@ -98,16 +96,6 @@ void connection_send(struct connection *c, const json_t *message)
     free(text);
 }
 
-// The first line of a dial hands the socket, and what was read beyond the line, to a relay of its own.
-static bool taken_as_dial(struct connection *c, char *line, size_t bytes, size_t consumed)
-{
-    if (c->control || !dial_is(line, bytes))
-        return false;
-    dial_start(c->source.fd, line, bytes, c->in + consumed, c->in_bytes - consumed);
-    unlink_and_free(c);
-    return true;
-}
-
 static void take_lines(struct connection *c)
 {
     size_t start = 0;
@@ -116,9 +104,7 @@ static void take_lines(struct connection *c)
     while (!c->closing && (newline = memchr(c->in + start, '\n', c->in_bytes - start))) {
         size_t bytes = (size_t)(newline - (c->in + start));
 
-        if (taken_as_dial(c, c->in + start, bytes, start + bytes + 1))
-            return;
-        c->control = true;
+        c->spoke = true;
         loop_disarm(&c->first_line);
         control_line(c, c->in + start, bytes);
         start += bytes + 1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of the daemon's socket. The first line decides what a connection is: a dial, or a control
-// connection that carries one JSON request a line from then on.
+// Clients of the daemon's socket: each sends one JSON request a line.
 #pragma once
 
 #include <jansson.h>
@@ -11,13 +10,13 @@
 
 #define LINE_MAX_BYTES 65536 // of a request, or of a worker's answer; newline included
 #define ANSWER_MAX_BYTES (1 << 20) // of `list` on a node that is full
-#define CONNECTIONS_MAX 1024 // waiting or control; dials are counted apart
+#define CONNECTIONS_MAX 1024
 #define OUTPUT_MAX_BYTES (4 << 20)
 
 struct connection {
     struct source source;
     struct deadline first_line;
-    bool control;
+    bool spoke; // has sent a line
     bool closing; // close as soon as the output is written
     char *in;
     size_t in_bytes;

@@ -5,6 +5,7 @@
 #include "answer.h"
 #include "boot.h"
 #include "connection.h"
+#include "dial.h"
 #include "nat.h"
 #include "net.h"
 #include "overlay.h"
@@ -15,13 +16,14 @@
 #include "watch.h"
 #include "worker.h"
 
-// An operation runs on the loop (it only touches tables), or in a worker with a deadline.
+// An operation runs on the loop (it only touches tables), or in a worker with a deadline; or it answers later by itself.
 struct entry {
     const char *name;
     operation *in_worker;
     int deadline_ms;
     operation *on_loop;
     json_t *(*with_client)(struct fail *f, struct connection *client, const json_t *request);
+    int (*later)(struct fail *f, struct connection *client, const json_t *request);
 };
 
 static const struct entry operations[] = {
@@ -29,6 +31,7 @@ static const struct entry operations[] = {
     {"userns.drop", .on_loop = userns_drop},
     {"overlay.mount", .in_worker = overlay_mount, .deadline_ms = 30000},
     {"umount", .in_worker = overlay_umount, .deadline_ms = 60000},
+    {"dial", .later = dial_start},
     {"boot", .in_worker = boot, .deadline_ms = 20000},
     {"watch", .with_client = watch_start},
     {"unwatch", .with_client = watch_stop},
@@ -77,6 +80,11 @@ static void dispatch(struct connection *client, const json_t *request)
             refuse(client, request, &f);
         return;
     }
+    if (entry->later) {
+        if (entry->later(&f, client, request) < 0)
+            refuse(client, request, &f);
+        return;
+    }
     result = entry->on_loop ? entry->on_loop(&f, request) : entry->with_client(&f, client, request);
     if (!result) {
         refuse(client, request, &f);
@@ -108,5 +116,6 @@ void control_line(struct connection *client, const char *line, size_t bytes)
 void control_closed(struct connection *client)
 {
     worker_client_gone(client);
+    dial_client_gone(client);
     watch_client_gone(client);
 }

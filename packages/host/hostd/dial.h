@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections into a sandbox: {"dial":{"pid":N,"start_time":T,"abstract":"name"}} or {...,"tcp":PORT,"host":"127.0.0.1"}
-// as the first line of a connection; then one answer line; then the bytes of the stream, both ways, until both end.
+// Connections into a sandbox's network namespace. The socket is made inside, connected, and handed to the agent over
+// the channel of node:child_process ("net.Socket"): nobody stands between the two ends.
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <jansson.h>
 
-#define DIALS_MAX 2000
+#include "connection.h"
+#include "fail.h"
 
-bool dial_is(const char *line, size_t bytes);
+#define DIALS_MAX 2000 // under way; a connection that stands is the agent's
 
-// Forks a relay that owns the client's socket from here on; the caller closes its copy. `early` is what the
-// client sent behind its first line.
-void dial_start(int client, const char *line, size_t bytes, const char *early, size_t early_bytes);
+// Keeps the way home from other network namespaces. Without a channel there is nobody to hand sockets to.
+int dial_init(void);
 
-void dial_reaped(int pid); // called for every child that has ended
+// {"token":N,"pid":P,"start_time":T,"abstract":"name"} or {...,"tcp":PORT,"host":"127.0.0.1"}: the channel gets the socket
+// with {"dial":N}, then the client its answer.
+int dial_start(struct fail *f, struct connection *client, const json_t *request);
+
+void dial_client_gone(const struct connection *client);
 int dial_count(void);

@@ -36,22 +36,51 @@ static int open_beneath(const char *path, uint64_t flags)
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
+struct inner_mount {
+    const char *type, *path; // the path without its first slash
+    unsigned attributes;
+    const char *options[8]; // name, value, ..., NULL
+};
+
 // Mounted while the host's /proc is still in sight: without a full one the kernel refuses a new proc to a
 // user namespace (mount_too_revealing, fs/namespace.c).
-static int mount_proc(struct fail *f)
-{
-    int context = fsopen("proc", FSOPEN_CLOEXEC), made, at, result;
+static const struct inner_mount processes = {
+    .type = "proc", .path = "proc", .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC};
 
-    if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return fail_errno(f, "proc: fsopen");
-    made = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+// Terminals of the sandbox's own. No gid: criu would take along its number outside, which is another one in each slot.
+// All sandboxes draw on one pool of the kernel (kernel.pty.max), so each has its bound.
+static const struct inner_mount terminals = {.type = "devpts",
+                                             .path = "dev/pts",
+                                             .attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                                             .options = {"mode", "620", "ptmxmode", "666", "max", "128"}};
+
+static int make_mount(struct fail *f, const struct inner_mount *m)
+{
+    int context = fsopen(m->type, FSOPEN_CLOEXEC), made;
+
+    if (context < 0)
+        return fail_errno(f, "%s: fsopen", m->type);
+    for (const char *const *option = m->options; *option; option += 2)
+        if (fsconfig(context, FSCONFIG_SET_STRING, option[0], option[1], 0) < 0)
+            return fail_errno(f, "%s: option %s", m->type, option[0]);
+    if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return fail_errno(f, "%s: fsconfig", m->type);
+    made = fsmount(context, FSMOUNT_CLOEXEC, m->attributes);
+    return made < 0 ? fail_errno(f, "%s: fsmount (masked on the host?)", m->type) : made;
+}
+
+static int mount_inside(struct fail *f, const struct inner_mount *m)
+{
+    int made = make_mount(f, m), at;
+
     if (made < 0)
-        return fail_errno(f, "proc: fsmount (a masked /proc on the host?)");
-    at = open_beneath("proc", O_PATH | O_DIRECTORY);
+        return -1;
+    at = open_beneath(m->path, O_PATH | O_DIRECTORY);
     if (at < 0)
-        return fail_errno(f, "proc: the root's /proc must be a directory");
-    result = move_mount(made, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
-    return result < 0 ? fail_errno(f, "proc: move_mount") : 0;
+        return fail_errno(f, "%s: the root's /%s must be a directory", m->type, m->path);
+    if (move_mount(made, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        return fail_errno(f, "%s: move_mount", m->type);
+    return 0;
 }
 
 // A mount copied from a more privileged namespace is locked and cannot be pivoted to; one cloned here can.
@@ -68,12 +97,12 @@ static int stand_on_own_mount(struct fail *f)
     return result;
 }
 
-// From the working directory, which is the root to be. Leaves exactly two mounts: / and /proc.
+// From the working directory, which is the root to be. Leaves exactly three mounts: /, /proc and /dev/pts.
 static int enter_root(struct fail *f)
 {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return fail_errno(f, "root: make the mounts private");
-    if (stand_on_own_mount(f) < 0 || mount_proc(f) < 0)
+    if (stand_on_own_mount(f) < 0 || mount_inside(f, &processes) < 0 || mount_inside(f, &terminals) < 0)
         return -1;
     // pivot_root(2), "pivot_root(".", ".")": the old root ends stacked on the new one, and goes with the umount.
     if (syscall(SYS_pivot_root, ".", ".") < 0)

@@ -34,7 +34,6 @@ static void stdin_ready(struct source *source, uint32_t events)
 static void signal_ready(struct source *source, uint32_t events)
 {
     struct signalfd_siginfo info;
-    pid_t pid;
 
     (void)events;
     if (read(source->fd, &info, sizeof info) != sizeof info)
@@ -43,8 +42,8 @@ static void signal_ready(struct source *source, uint32_t events)
         loop_stop();
         return;
     }
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        dial_reaped(pid); // workers are told by their end; booted sandboxes by their watch
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ; // workers are told by their end; booted sandboxes by their watch
 }
 
 static int start_signals(struct source *source)
@@ -112,6 +111,8 @@ int main(int argc, char **argv)
         give_up("PR_SET_CHILD_SUBREAPER");
     if (loop_init() < 0 || start_signals(&signals) < 0)
         give_up("event loop");
+    if (dial_init() < 0)
+        give_up("own network namespace, and the channel to the agent");
     if (loop_add(&agent, EPOLLIN) < 0)
         give_up("standard input must be a pipe or socket whose end tells that the agent has gone");
     if (connection_listen(socket) < 0)

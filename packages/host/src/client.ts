@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { z } from "zod";
 
+import type { DialTarget } from "./dial.ts";
 import { HostError } from "./errors.ts";
 import { LineBuffer } from "./lines.ts";
 import {
@@ -183,6 +184,11 @@ export class HostClient implements AsyncDisposable {
    */
   async detachNetwork(names: readonly string[]): Promise<void> {
     await this.#ask("net.detach", { names: linkNames.parse(names) }, emptyResult);
+  }
+
+  /** Has a socket connected inside and sent over hostd's channel with this token: see `Hostd.dial`. */
+  async dial(token: number, process: ProcessRef, target: DialTarget): Promise<void> {
+    await this.#ask("dial", { token, pid: process.pid, start_time: process.startTime, ...target }, emptyResult);
   }
 
   /** Makes the kernel's random generator take a new key, and with it every program that draws through the vDSO. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { createInterface } from "node:readline";
 
 import { HostClient } from "./client.ts";
+import { type DialTarget, Handover } from "./dial.ts";
 import { HostError } from "./errors.ts";
 import { LineBuffer } from "./lines.ts";
-import { readyLine } from "./operations.ts";
+import { type ProcessRef, readyLine } from "./operations.ts";
 
 const READY_DEADLINE_MS = 5_000;
 const STOP_DEADLINE_MS = 3_000;
@@ -39,6 +41,7 @@ export class Hostd implements AsyncDisposable {
   /** Settles (never rejects) when the daemon has ended, with what it logged last. */
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; log: string }>;
   readonly #child: ChildProcess;
+  readonly #handover = new Handover();
 
   private constructor(child: ChildProcess, socket: string, pid: number, client: HostClient, ended: Hostd["ended"]) {
     this.#child = child;
@@ -46,12 +49,14 @@ export class Hostd implements AsyncDisposable {
     this.pid = pid;
     this.client = client;
     this.ended = ended;
+    child.on("message", (message: unknown, handle: unknown) => this.#handover.take(message, handle));
+    child.channel?.unref();
   }
 
   static async start(options: HostdOptions): Promise<Hostd> {
     const argv = [...(options.launcher ?? []), options.binary, "--socket", options.socket];
     const [program = options.binary, ...rest] = [...argv, ...(options.arguments ?? [])];
-    const child = spawn(program, rest, { stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn(program, rest, { stdio: ["pipe", "pipe", "pipe", "ipc"] });
     child.stdin?.on("error", () => {}); // the daemon's end is told by `ended`
     const ended = watchEnd(child, options.onLog);
     try {
@@ -61,6 +66,14 @@ export class Hostd implements AsyncDisposable {
       child.kill("SIGKILL");
       throw error;
     }
+  }
+
+  /**
+   * A stream to a listener in the network namespace of a sandbox's process: the very socket, with nobody in between. A
+   * checkpoint may be taken when the end inside is closed.
+   */
+  dial(process: ProcessRef, target: DialTarget, options: { signal?: AbortSignal } = {}): Promise<Socket> {
+    return this.#handover.socket((token) => this.client.dial(token, process, target), options.signal);
   }
 
   /** Ends the daemon and what it is in the middle of; sandboxes stay. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 export { HostClient, type Exit, type HostReport, type HostStat, type Watch } from "./client.ts";
-export { dial, type DialTarget } from "./dial.ts";
+export type { DialTarget } from "./dial.ts";
 export { HostError, hostErrorCodes, type HostErrorCode } from "./errors.ts";
 export { DETACH_MAX } from "./operations.ts";
 export type { AttachRequest, BootRequest, NetworkRequest, OverlayRequest, ProcessRef } from "./operations.ts";

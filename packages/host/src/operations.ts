@@ -128,10 +128,5 @@ export const statResult = z.object({
   watches: z.int(),
 });
 
-export const dialAnswer = z.union([
-  z.object({ ok: z.literal(true) }),
-  z.object({ ok: z.literal(false), code: z.enum(hostErrorCodes), errno: z.string().optional(), error: z.string() }),
-]);
-
 /** The first line of hostd's standard output. */
 export const readyLine = z.object({ ready: z.literal(true), pid: z.int().positive() });

@@ -25,12 +25,13 @@ describe("boot", () => {
     });
   });
 
-  test("leaves exactly two mounts inside: / and /proc", async () => {
+  test("leaves exactly three mounts inside: /, /proc and terminals of its own", async () => {
     await withHost(async (host) => {
       await using sandbox = await booted(host);
       const mounts = (await sandbox.ask("read /proc/self/mountinfo")).trim().split("\n");
-      expect(mounts.map((line) => line.split(" ")[4])).toEqual(["/", "/proc"]);
+      expect(mounts.map((line) => line.split(" ")[4])).toEqual(["/", "/proc", "/dev/pts"]);
       expect(mounts[1]).toMatch(/nosuid,nodev,noexec/);
+      expect(mounts[2]).toMatch(/nosuid,noexec.* devpts .*ptmxmode=666,max=128/);
     });
   });
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
-import { dial, type ProcessRef } from "../src/index.ts";
+import type { ProcessRef } from "../src/index.ts";
 import { ask, booted, eventually, overlayOf, withHost, type TestHost } from "./host-fixture.ts";
 
 // What this package makes must be what criu can take and give back. The driver's own tests go deeper.
@@ -40,7 +40,8 @@ function started(pid: number): ProcessRef {
 describe.skipIf(!existsSync(criu))("a booted sandbox", () => {
   test("can be checkpointed, and restored over a copy of its upper layer, inotify watches included", async () => {
     await withHost(async (host) => {
-      const { client, socket } = host.hostd;
+      const { hostd } = host;
+      const { client } = hostd;
       await using sandbox = await booted(host, { addrs: ["10.0.0.2/32"] }, { index: true, nfsExport: true });
       mkdirSync("/dev/shm/collimate-criu", { recursive: true, mode: 0o700 }); // criu's own cache
       for (const path of ["images", "child/upper", "child/work", "child-root"]) mkdirSync(join(host.folder, path), { recursive: true });
@@ -65,7 +66,7 @@ describe.skipIf(!existsSync(criu))("a booted sandbox", () => {
       const pidfile = join(host.folder, "images/pid");
       runCriu(host, "restore", "-d", "--root", target, "--pidfile", pidfile);
       const child = started(Number(readFileSync(pidfile, "utf8")));
-      const inChild = async (command: string) => ask(await dial(socket, child, { abstract: "test-init" }), command);
+      const inChild = async (command: string) => ask(await hostd.dial(child, { abstract: "test-init" }), command);
       const watch = await client.watch("child", child);
 
       expect(await inChild("read /note")).toBe("before the fork");

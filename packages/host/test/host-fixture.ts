@@ -2,12 +2,13 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, copyFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, vi } from "vitest";
 
-import { dial, Hostd, type BootRequest, type DialTarget, type ProcessRef } from "../src/index.ts";
+import { Hostd, type BootRequest, type DialTarget, type ProcessRef } from "../src/index.ts";
 import { hostdBinary, testInit } from "./build-programs.ts";
 
 export const BASE = 0x10000 * 40_000; // far above what a real agent on this machine would use first
@@ -92,7 +93,7 @@ export function childrenOf(pid: number): number[] {
 function makeLayers(folder: string): void {
   const guest = join(folder, "guest");
   const image = join(folder, "image");
-  for (const path of ["dev", "proc", "tmp", ".collimate"]) mkdirSync(join(guest, path), { recursive: true });
+  for (const path of ["dev/pts", "proc", "tmp", ".collimate"]) mkdirSync(join(guest, path), { recursive: true });
   for (const path of ["etc", "home"]) mkdirSync(join(image, path), { recursive: true });
   for (const path of ["root", "layer/upper", "layer/work"]) mkdirSync(join(folder, path), { recursive: true });
   for (const [name, minor] of [
@@ -135,7 +136,7 @@ export interface TestSandbox extends AsyncDisposable {
   readonly process: ProcessRef;
   /** One command of test-init, its whole answer. */
   ask(command: string): Promise<string>;
-  dial(target?: DialTarget): ReturnType<typeof dial>;
+  dial(target?: DialTarget): Promise<Socket>;
   /** Closes the connection that the fixture itself keeps. */
   hangUp(): Promise<void>;
 }
@@ -146,14 +147,15 @@ export async function booted(
   overlay: Parameters<typeof mounted>[1] = {},
 ): Promise<TestSandbox> {
   const root = await mounted(host, overlay);
-  const { client, socket } = host.hostd;
+  const { hostd } = host;
+  const { client } = hostd;
   try {
     const process = await client.boot({ slot: SLOT, root: host.root, argv: ["/.collimate/init"], ...overrides });
-    const inside = await untilListening(socket, process);
+    const inside = await untilListening(hostd, process);
     return {
       process,
-      dial: (target = { abstract: "test-init" }) => dial(socket, process, target),
-      ask: async (command) => ask(await dial(socket, process, { abstract: "test-init" }), command),
+      dial: (target = { abstract: "test-init" }) => hostd.dial(process, target),
+      ask: async (command) => ask(await hostd.dial(process, { abstract: "test-init" }), command),
       async hangUp() {
         inside.end();
         inside.resume();
@@ -174,11 +176,11 @@ export async function booted(
 }
 
 /** boot() answers when the program runs, which is before it listens. */
-async function untilListening(socket: string, process: ProcessRef) {
-  return eventually(() => dial(socket, process, { abstract: "test-init" }));
+async function untilListening(hostd: Hostd, process: ProcessRef): Promise<Socket> {
+  return eventually(() => hostd.dial(process, { abstract: "test-init" }));
 }
 
-export async function ask(stream: Awaited<ReturnType<typeof dial>>, command: string): Promise<string> {
+export async function ask(stream: Socket, command: string): Promise<string> {
   stream.end(`${command}\n`);
   return text(stream);
 }

@@ -163,6 +163,20 @@ static void serve(int client)
             total += (size_t)got;
         int fd = open("/drained", O_WRONLY | O_CREAT | O_TRUNC, 0644);
         dprintf(fd, "%zu", total);
+    } else if (strcmp(line, "deaf") == 0) { // stays behind with a listener that accepts nobody
+        struct sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "\0deaf"};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        if (bind(fd, (void *)&local, offsetof(struct sockaddr_un, sun_path) + sizeof "\0deaf" - 1) < 0 || listen(fd, 0) < 0) {
+            say_errno(client, "listen");
+        } else if (fork() == 0) {
+            setsid();
+            close(client);
+            for (;;)
+                pause();
+        } else {
+            say(client, "listening\n");
+        }
     } else if (strcmp(line, "stuck") == 0) { // never reads on, until its peer has gone
         struct pollfd end = {.fd = client};
         poll(&end, 1, -1);

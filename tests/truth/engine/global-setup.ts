@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import type { TestProject } from "vitest/node";
 import { repository, run } from "./programs.ts";
 import { stageImage } from "./image.ts";
+import { IMAGES } from "./images.ts";
 import { OPENED, SERVER, startOutside } from "./outside.ts";
 
 const START_LIMIT_MS = 120_000;
@@ -24,16 +25,22 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   ] as const) {
     if (given === undefined) await run(join(repository, "packages", part, "build.sh"), [join(tools, folder)]);
   }
-  const layout = (await run(join(repository, "infra/images/build.sh"), ["truth", join(tools, "images")])).trim();
-  // Beside the layout, on a disk: unpacking takes longer than the tests.
+  // Beside the layouts, on a disk: unpacking takes longer than the tests.
   const state = join(tools, "truth");
-  const { reference: image, rootfs } = await stageImage(layout, join(state, "rootfs"));
+  const images = [];
+  for (const name of IMAGES) {
+    const layout = (await run(join(repository, "infra/images/build.sh"), [name, join(tools, "images")])).trim();
+    images.push({ name, ...(await stageImage(layout, join(state, "rootfs"))) });
+  }
 
   const folder = await mkdtemp(join(tmpdir(), "collimate-truth-"));
   const socket = join(folder, "engine.sock");
   const engine = spawn(
     "unshare",
-    ["--net", "--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, image],
+    [
+      ...["--net", "--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket],
+      ...images.map(({ name, reference }) => `${name}=${reference}`),
+    ],
     {
       env: {
         ...process.env,
@@ -63,7 +70,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     await stop();
     throw new Error("the engine did not start; its reasons stand above");
   }
-  const outside = await startOutside(engine.pid ?? 0, rootfs).catch(async (error: unknown) => {
+  const outside = await startOutside(engine.pid ?? 0, images[0]?.rootfs ?? "").catch(async (error: unknown) => {
     await stop();
     throw error;
   });

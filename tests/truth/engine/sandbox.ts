@@ -4,6 +4,7 @@ import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import type { ExecRequest } from "@collimate/contracts";
 import { inject } from "vitest";
+import type { Image } from "./images.ts";
 import { type Answer, answerSchema, type Ask } from "./protocol.ts";
 
 function ask(body: Ask): Promise<Answer> {
@@ -27,9 +28,15 @@ export class Sandbox implements AsyncDisposable {
     this.id = id;
   }
 
-  static async create({ network = false } = {}): Promise<Sandbox> {
-    const { ids } = await ask({ verb: "create", network });
+  /** From the template of this image whose ready command this is. */
+  static async create(image: Image = "truth", ready = "true", network = false): Promise<Sandbox> {
+    const { ids } = await ask({ verb: "create", image, ready, network });
     return new Sandbox(ids[0] ?? "");
+  }
+
+  /** With a way to the outside, and ports. */
+  static createNetworked(): Promise<Sandbox> {
+    return Sandbox.create("truth", "true", true);
   }
 
   /** The children go when this sandbox goes. */
@@ -38,6 +45,11 @@ export class Sandbox implements AsyncDisposable {
     const children = ids.map((id) => new Sandbox(id));
     this.#children.push(...children);
     return children;
+  }
+
+  /** Written to disk, ended and brought back. */
+  async suspendAndResume(): Promise<void> {
+    await ask({ verb: "suspend-and-resume", id: this.id });
   }
 
   exec(request: ExecRequest): Promise<Answer> {

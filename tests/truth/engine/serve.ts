@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The agent's engine without queues, in a mount and a network namespace of its own: one node and one template for a whole run.
- *   unshare --net --mount --propagation private node engine/serve.ts SOCKET IMAGE
+ * The agent's engine without queues, in a mount and a network namespace of its own: one node for a whole run, one template
+ * for each image and way to be ready.
+ *   unshare --net --mount --propagation private node engine/serve.ts SOCKET NAME=REFERENCE...
  * Writes one line when it is ready; stops when its standard input ends.
  */
 import { createServer } from "node:http";
@@ -14,12 +15,19 @@ import { openPort } from "../../../apps/agent/src/network/port.ts";
 import { startNode } from "../../../apps/agent/src/node.ts";
 import { makePaths } from "../../../apps/agent/src/paths.ts";
 import { execInSandbox } from "../../../apps/agent/src/sandbox/exec.ts";
+import type { Image } from "./images.ts";
 import { type Answer, type Ask, askSchema } from "./protocol.ts";
 
-const [socket = "", image = ""] = process.argv.slice(2);
+const [socket = "", ...images] = process.argv.slice(2);
+const references = new Map(images.map((text) => text.split(/=(.*)/s, 2) as [string, string]));
 /** What programs/ports.py listens on. */
 const PORTS = [8080, 8081, 8082];
 const RESOURCES = { vcpus: 2, memory_mib: 2_048, disk_mib: 4_096, pids: 512 };
+
+interface Template {
+  readonly templateId: string;
+  readonly snapshotId: string;
+}
 
 await requireOwnMountNamespace();
 const config = readConfig({ AGENT_SLOTS_READY: "16", REDIS_URL: "none", AGENT_SECRET: "-".repeat(32), ...process.env });
@@ -30,24 +38,30 @@ const { engine } = node;
 
 const common = { tenantId: newId("tenant"), attempt: 0 };
 const operation = () => ({ ...common, operationId: newId("operation") });
-const newTemplate = () => ({ templateId: newId("template"), snapshotId: newId("snapshot") });
-const template = newTemplate();
-/** Baked when a test wants it. */
-let networked: Promise<typeof template> | undefined;
+const templates = new Map<string, Promise<Template>>();
 const child = () => ({ sandboxId: newId("sandbox"), seed: null });
 
-async function bake(ready: Ready, made = newTemplate()): Promise<typeof template> {
-  await engine.bake({ kind: "bake", ...operation(), ...made, image, ready, resources: RESOURCES, width: 8 }, async () => {});
-  return made;
+/** Baked when the first test wants it. */
+function templateOf(image: Image, cmd: string, network: boolean): Promise<Template> {
+  const ready = network ? { cmd, network, ports: PORTS } : { cmd };
+  const key = `${image} ${JSON.stringify(ready)}`;
+  const known = templates.get(key) ?? bake(references.get(image) ?? image, ready);
+  templates.set(key, known);
+  return known;
+}
+
+async function bake(image: string, ready: Ready): Promise<Template> {
+  const template = { templateId: newId("template"), snapshotId: newId("snapshot") };
+  await engine.bake({ kind: "bake", ...operation(), ...template, image, ready, resources: RESOURCES, width: 8 }, async () => {});
+  return template;
 }
 
 async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
   switch (ask.verb) {
     case "create": {
       const made = child();
-      if (ask.network) networked ??= bake({ cmd: "true", network: true, ports: PORTS });
-      const from = ask.network && networked ? await networked : template;
-      await engine.create({ kind: "create", ...operation(), ...from, child: made, resources: RESOURCES, egress: null });
+      const template = await templateOf(ask.image, ask.ready, ask.network);
+      await engine.create({ kind: "create", ...operation(), ...template, child: made, resources: RESOURCES, egress: null });
       return { ids: [made.sandboxId] };
     }
     case "fork": {
@@ -56,12 +70,18 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
         kind: "fork",
         ...operation(),
         parentId: ask.id,
-        templateId: template.templateId,
+        templateId: engine.registry.live(ask.id).templateId,
         children,
         resources: RESOURCES,
         egress: null,
       });
       return { ids: children.map(({ sandboxId }) => sandboxId), pauseMs: result.kind === "fork" ? result.pauseMs : 0 };
+    }
+    case "suspend-and-resume": {
+      const suspended = { sandboxId: ask.id, snapshotId: newId("snapshot") };
+      await engine.suspend({ kind: "suspend", ...operation(), ...suspended });
+      await engine.resume({ kind: "resume", ...operation(), ...suspended, resources: RESOURCES });
+      return {};
     }
     case "exec": {
       const out = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
@@ -105,13 +125,16 @@ function explain(error: unknown): string {
 async function stop(): Promise<void> {
   server.closeAllConnections();
   server.close();
-  for (const { templateId, snapshotId } of [template, ...(networked ? [await networked] : [])])
+  for (const baked of await Promise.allSettled(templates.values())) {
+    if (baked.status === "rejected") continue;
+    const { templateId, snapshotId } = baked.value;
     await engine.dropTemplate({ kind: "drop_template", ...operation(), templateId, snapshotIds: [snapshotId] });
+  }
   await node.stop();
 }
 
 try {
-  await bake({ cmd: "true" }, template);
+  await templateOf("truth", "true", false);
   server.listen(socket, () => console.log("ready"));
   await new Promise((resolve) => process.stdin.once("end", resolve).resume());
 } finally {

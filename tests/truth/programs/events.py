@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""epoll (nested too), eventfd, timerfd, signalfd, pidfd; blocked and pending signals."""
+"""epoll (nested too), eventfd (a semaphore too), timerfd, signalfd, pidfd; blocked and pending signals."""
 
 import ctypes
 import os
@@ -21,6 +21,9 @@ def timerfd(after: float, every: float) -> int:
 
 
 event = os.eventfd(5, os.EFD_NONBLOCK)
+tickets = os.eventfd(3, os.EFD_NONBLOCK | os.EFD_SEMAPHORE)
+huge = os.eventfd(0, os.EFD_NONBLOCK)
+os.eventfd_write(huge, 2**40 + 1)
 once = timerfd(1.5, 0)
 ticking = timerfd(0.2, 0.2)
 far = timerfd(3600, 0)
@@ -45,6 +48,11 @@ began = time.monotonic()
 checkpoint()
 
 equal(struct.unpack("@Q", os.read(event, 8))[0], 5)
+# A semaphore gives its tickets one by one, here and to whoever shares it.
+equal([os.eventfd_read(tickets) for _ in range(2)], [1, 1])
+os.eventfd_write(tickets, 1)
+equal([os.eventfd_read(tickets) for _ in range(2)], [1, 1])
+equal(os.eventfd_read(huge), 2**40 + 1)
 equal(outer.poll(0), [])
 os.eventfd_write(event, 9)
 equal(outer.poll(1), [(inner.fileno(), select.EPOLLIN)])

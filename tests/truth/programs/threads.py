@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads, held locks, waiters of every kind."""
 
+import os
 import threading
 import time
 
@@ -41,7 +42,20 @@ def count(index: int) -> None:
         time.sleep(0.001)
 
 
+def bound() -> None:
+    """On a CPU of its own, unlike its process."""
+    os.sched_setaffinity(threading.get_native_id(), [0])
+    pinned.wait()
+    released.wait()
+    seen.append(f"on {sorted(os.sched_getaffinity(threading.get_native_id()))}")
+
+
 lock.acquire()
+pinned, released = threading.Barrier(2), threading.Event()
+bound_thread = threading.Thread(target=bound)
+bound_thread.start()
+pinned.wait()
+cpus = os.sched_getaffinity(0)
 workers = [
     *[threading.Thread(target=waits, args=(f"lock{i}", locked)) for i in range(2)],
     threading.Thread(target=waits, args=("condition", wait_condition)),
@@ -60,12 +74,17 @@ checkpoint()
 
 equal(seen, [])
 equal(lock.locked(), True)
-equal(threading.active_count(), 9)
+equal(threading.active_count(), 10)
 equal(barrier.n_waiting, 2)
 until = time.monotonic() + 5
 while min(now - then for now, then in zip(counts, before, strict=True)) < 3 and time.monotonic() < until:
     time.sleep(0.001)
 equal(all(now > then for now, then in zip(counts, before, strict=True)), True)
+released.set()
+bound_thread.join(5)
+equal(seen, ["on [0]"])
+equal(os.sched_getaffinity(0), cpus)
+seen.clear()
 stop = True
 lock.release()
 semaphore.release()

@@ -127,7 +127,7 @@ export class Baker {
     undo.defer(async () => void (cable && (await network.detach(cable))));
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
-    const links = new GuestLinks(hostd.socket, process);
+    const links = new GuestLinks(hostd, process);
     const now = Date.now();
     const sandbox: Sandbox = {
       id,

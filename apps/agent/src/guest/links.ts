@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { CollimateError } from "@collimate/contracts";
 import { type ExecRequest, GuestClient, GuestError, type GuestFile, LISTEN_NAME } from "@collimate/guest";
-import { dial, HostError, type ProcessRef } from "@collimate/host";
+import { HostError, type Hostd, type ProcessRef } from "@collimate/host";
 import { CheckpointGate, type InTurn } from "./checkpoint-gate.ts";
 
 export type RunHow = { readonly shell: string } | { readonly argv: readonly string[] } | { readonly code: string };
@@ -58,14 +58,14 @@ const HTTP_LIMIT_MS = 5_000;
 const BROKEN: ReadonlySet<GuestError["code"]> = new Set(["disconnected", "protocol", "no_answer"]);
 
 export class GuestLinks {
-  readonly #hostd: string;
+  readonly #hostd: Pick<Hostd, "dial">;
   readonly #process: ProcessRef;
   readonly #client: GuestClient;
   readonly #closed = new AbortController();
   readonly #gate = new CheckpointGate();
 
-  constructor(hostdSocket: string, process: ProcessRef) {
-    this.#hostd = hostdSocket;
+  constructor(hostd: Pick<Hostd, "dial">, process: ProcessRef) {
+    this.#hostd = hostd;
     this.#process = process;
     this.#client = new GuestClient(() => this.#dial());
   }
@@ -151,15 +151,15 @@ export class GuestLinks {
     await this.#client.exec({ code, language: "python", settle: true, timeoutMs: 60_000 }, { signal: this.#closed.signal });
   }
 
-  /** Status of a GET to a server inside, on its loopback. */
   /** A connection to a port inside. A fork leaves it alone: the parent keeps it, in children it is closed. */
   connect(port: number): Promise<Duplex> {
-    return dial(this.#hostd, this.#process, { tcp: port }, { signal: this.#closed.signal });
+    return this.#hostd.dial(this.#process, { tcp: port }, { signal: this.#closed.signal });
   }
 
+  /** Status of a GET to a server inside, on its loopback. */
   async httpStatus(port: number, path: string): Promise<number> {
     const signal = AbortSignal.any([AbortSignal.timeout(HTTP_LIMIT_MS), this.#closed.signal]);
-    const socket = await dial(this.#hostd, this.#process, { tcp: port }, { signal });
+    const socket = await this.#hostd.dial(this.#process, { tcp: port }, { signal });
     try {
       return await new Promise<number>((resolve, reject) => {
         const call = httpRequest(
@@ -179,7 +179,7 @@ export class GuestLinks {
 
   /** Runs `work` (a checkpoint) while nothing from outside is connected. */
   async whileDetached<T>(work: () => Promise<T>): Promise<T> {
-    const quiet = new GuestClient(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
+    const quiet = new GuestClient(() => this.#hostd.dial(this.#process, { abstract: LISTEN_NAME }));
     try {
       return await this.#gate.shutWhile(async () => {
         let open = 1;
@@ -207,14 +207,14 @@ export class GuestLinks {
   }
 
   async #hasEnded(): Promise<boolean> {
-    const probe = this.#gate.pass(() => dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }));
+    const probe = this.#gate.pass(() => this.#hostd.dial(this.#process, { abstract: LISTEN_NAME }));
     return probe.then((socket) => (socket.destroy(), false), isGone);
   }
 
   #dial(): Promise<Duplex> {
     return this.#gate.pass(() => {
       this.#closed.signal.throwIfAborted();
-      return dial(this.#hostd, this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
+      return this.#hostd.dial(this.#process, { abstract: LISTEN_NAME }, { signal: this.#closed.signal });
     });
   }
 

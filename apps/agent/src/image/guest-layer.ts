@@ -26,26 +26,30 @@ const LINKS = [
   ["/proc/self/fd/0", "stdin"],
   ["/proc/self/fd/1", "stdout"],
   ["/proc/self/fd/2", "stderr"],
+  ["pts/ptmx", "ptmx"],
 ] as const;
 
-/** Makes the layer for this build of init; returns its folder. A new init gets a new folder: snapshots name the one they ran on. */
+const FOLDERS = [
+  ["dev", 0o755],
+  ["dev/shm", 0o1777],
+  ["dev/pts", 0o755],
+  ["proc", 0o555],
+  ["etc", 0o755],
+  [".collimate", 0o755],
+] as const;
+
+/** Makes the layer for this build of init; returns its folder. Another init or layout gets a new folder: snapshots name the one they ran on. */
 export async function ensureGuestLayer(folder: string, initBinary: string): Promise<string> {
   const hash = createHash("sha256")
     .update(await readFile(initBinary))
+    .update(JSON.stringify([FOLDERS, DEVICES, LINKS]))
     .digest("hex")
     .slice(0, 16);
   const target = join(folder, hash);
   if (await stat(join(target, "complete")).catch(() => undefined)) return join(target, "layer");
   const work = await mkdtemp(join(folder, "make-"));
   const layer = join(work, "layer");
-  for (const [name, mode] of [
-    ["dev", 0o755],
-    ["dev/shm", 0o1777],
-    ["dev/pts", 0o755],
-    ["proc", 0o555],
-    ["etc", 0o755],
-    [".collimate", 0o755],
-  ] as const) {
+  for (const [name, mode] of FOLDERS) {
     await mkdir(join(layer, name), { recursive: true });
     await chmod(join(layer, name), mode);
   }

@@ -38,7 +38,7 @@ export interface StartRequest {
 export class Starter {
   readonly #paths: AgentPaths;
   readonly #host: HostClient;
-  readonly #hostSocket: string;
+  readonly #hostd: Hostd;
   readonly #snapshots: SnapshotStore;
   readonly #rootfs: RootfsStore;
   readonly #network: Network;
@@ -46,7 +46,7 @@ export class Starter {
   constructor(paths: AgentPaths, hostd: Hostd, snapshots: SnapshotStore, rootfs: RootfsStore, network: Network) {
     this.#paths = paths;
     this.#host = hostd.client;
-    this.#hostSocket = hostd.socket;
+    this.#hostd = hostd;
     this.#snapshots = snapshots;
     this.#rootfs = rootfs;
     this.#network = network;
@@ -106,7 +106,7 @@ export class Starter {
       ...(networked ? { onNetworkNamespace: attach } : {}),
     });
     const process = { pid: restored.pid, startTime: startTimeOf(restored.pid) };
-    const links = new GuestLinks(this.#hostSocket, process);
+    const links = new GuestLinks(this.#hostd, process);
     // Side by side: none needs another. Inside the sandbox's own mount namespace the root lives on; here it is not needed any more.
     const [watched, ...others] = await Promise.allSettled([
       this.#host.watch(id, process),

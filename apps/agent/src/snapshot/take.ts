@@ -11,6 +11,7 @@ import { prepareProgram } from "../program.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { copyGivenNames } from "./given-names.ts";
 import type { Manifest } from "./manifest.ts";
+import { explainRefusal } from "./refusal.ts";
 import type { Snapshot, SnapshotStore } from "./store.ts";
 
 const PAGE = 4096;
@@ -66,7 +67,7 @@ export class SnapshotTaker {
           })),
         onDumped: async () => {
           await copied;
-          await copyGivenNames(place.images, upper, place.upper);
+          await copyGivenNames(place.images, upper, place.upper, `/proc/${sandbox.process.pid}/root`);
         },
         limitMs: DUMP_LIMIT_MS,
         // Whoever deletes the sandbox need not wait until criu gives up on processes that are dying under its hands.
@@ -94,12 +95,12 @@ export class SnapshotTaker {
       return { snapshot, dump: dumped };
     } catch (error) {
       await this.#store.abandon(id);
-      if (error instanceof CriuError)
-        throw new CollimateError("not_captureable", `sandbox ${sandbox.id} cannot be checkpointed: ${error.message}`, {
-          cause: error,
-          detail: error.log.join("\n"),
-        });
-      throw error;
+      if (!(error instanceof CriuError)) throw error;
+      const why = (await explainRefusal(error.log)) ?? error.message;
+      throw new CollimateError("not_captureable", `sandbox ${sandbox.id} cannot be checkpointed: ${why}`, {
+        cause: error,
+        detail: error.log.join("\n"),
+      });
     }
   }
 }
