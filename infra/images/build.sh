@@ -43,7 +43,7 @@ created=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 say "installing Debian $suite${packages:+ with $packages} into a fresh root"
 TMPDIR=$fresh mmdebstrap --variant=minbase --mode=root --architectures="$arch" --format=tar \
   ${packages:+--include="$packages"} \
-  --dpkgopt='path-exclude=/usr/share/man/*' \
+  --dpkgopt='path-exclude=/usr/share/man/*/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' \
   --dpkgopt='path-exclude=/usr/share/doc/*' \
   --dpkgopt='path-include=/usr/share/doc/*/copyright' \

@@ -29,34 +29,6 @@ test.each(["files.py", "process_tree.py", "events.py"])("a template has what its
   expect(verdicts).toEqual(["first: ok", "second: ok"]);
 });
 
-describe("memory after a fork", () => {
-  test("reads as zeros where it was given back and keeps its bytes where it grew", () => expectTrue({ program: "memory.c" }));
-
-  test("fails the same checks on a private mapping of a file", async () => {
-    await using sandbox = await Sandbox.create();
-    await startProgram(sandbox, { program: "memory.c" });
-    const control = await sandbox.exec({ command: "cd /tmp/truth && rm -f verdict && ./program control" });
-    expect(control.exitCode).toBe(1);
-    expect(control.stderr).toContain("at[i] == 0");
-  });
-
-  test.each([
-    ["glibc", ""],
-    ["jemalloc", "LD_PRELOAD=libjemalloc.so.2"],
-    ["mimalloc", "LD_PRELOAD=libmimalloc.so.2"],
-    ["tcmalloc", "LD_PRELOAD=libtcmalloc_minimal.so.4"],
-  ])("is what %s thinks it is", (_, before) => expectTrue({ program: "allocator.c", before }));
-});
-
-describe("programs", () => {
-  test("redis-server serves its clients on, from the memory it had", () => expectTrue({ program: "redis.py" }));
-  test("nginx keeps its connections, its workers and its master", () => expectTrue({ program: "nginx.py" }));
-  test("PostgreSQL finishes the transaction that was open, in each by itself", () => expectTrue({ program: "postgres.py" }));
-  test("node serves on, with its worker threads and clean new memory", () => expectTrue({ program: "node.py" }));
-  test("gcc finishes its work and bash keeps its jobs", () => expectTrue({ program: "compiler.py" }));
-  test("asyncio and a multiprocessing pool go on with their work", () => expectTrue({ program: "asyncio_program.py" }));
-});
-
 describe("what cannot be captured", () => {
   test.each([
     ["packet_pipe", /process \d+ \(python3\) holds a pipe in packet mode \(O_DIRECT\); make the pipe without O_DIRECT/],

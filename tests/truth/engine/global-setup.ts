@@ -38,7 +38,13 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   const engine = spawn(
     "unshare",
     [
-      ...["--net", "--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket],
+      "--net",
+      "--mount",
+      "--propagation",
+      "private",
+      process.execPath,
+      join(import.meta.dirname, "serve.ts"),
+      socket,
       ...images.map(({ name, reference }) => `${name}=${reference}`),
     ],
     {
@@ -54,18 +60,18 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     },
   );
   const ended = once(engine, "exit");
-  const ready = createInterface(engine.stdout)[Symbol.asyncIterator]().next();
+  const ready: Promise<IteratorResult<string, undefined>> = createInterface(engine.stdout)[Symbol.asyncIterator]().next();
   const first = await Promise.race([
     ready,
     ended.then(() => undefined),
-    new Promise((resolve) => setTimeout(resolve, START_LIMIT_MS).unref()),
+    new Promise<undefined>((resolve) => setTimeout(resolve, START_LIMIT_MS, undefined).unref()),
   ]);
   const stop = async (): Promise<void> => {
     engine.stdin.end();
     await ended;
     await rm(folder, { recursive: true, force: true });
   };
-  if (first === undefined) {
+  if (first === undefined || first.done === true) {
     engine.kill("SIGTERM");
     await stop();
     throw new Error("the engine did not start; its reasons stand above");

@@ -10,6 +10,7 @@ export const askSchema = z.discriminatedUnion("verb", [
   z.object({ verb: z.literal("exec"), id: z.string(), request: execRequestSchema }),
   z.object({ verb: z.literal("suspend-and-resume"), id: z.string() }),
   z.object({ verb: z.literal("port"), id: z.string(), port: z.number().int(), say: z.string() }),
+  z.object({ verb: z.literal("maps"), id: z.string() }),
   z.object({ verb: z.literal("delete"), ids: z.array(z.string()) }),
 ]);
 export type Ask = z.infer<typeof askSchema>;
@@ -20,6 +21,7 @@ export const answerSchema = z.object({
   stdout: z.string().default(""),
   stderr: z.string().default(""),
   pauseMs: z.number().default(0),
+  maps: z.array(z.object({ pid: z.number(), text: z.string() })).default([]),
 });
 export type Answer = z.infer<typeof answerSchema>;
 

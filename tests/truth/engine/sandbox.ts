@@ -73,6 +73,11 @@ export class Sandbox implements AsyncDisposable {
     await ask({ verb: "delete", ids: [this.id] });
   }
 
+  /** What the host sees of each process's mappings, under the pid that it has inside. */
+  async maps(): Promise<Answer["maps"]> {
+    return (await ask({ verb: "maps", id: this.id })).maps;
+  }
+
   ids(): string[] {
     return [this.id, ...this.#children.flatMap((child) => child.ids())];
   }

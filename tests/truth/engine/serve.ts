@@ -5,6 +5,7 @@
  *   unshare --net --mount --propagation private node engine/serve.ts SOCKET NAME=REFERENCE...
  * Writes one line when it is ready; stops when its standard input ends.
  */
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { json, text } from "node:stream/consumers";
 import { newId, type Ready } from "@collimate/contracts";
@@ -98,10 +99,20 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
       connection.end(ask.say);
       return { stdout: await text(connection) };
     }
+    case "maps": {
+      const pids = await engine.registry.live(ask.id).slot.group.processes();
+      return { maps: await Promise.all(pids.map(mapsOf)) };
+    }
     case "delete":
       await engine.delete({ kind: "delete", ...operation(), sandboxIds: ask.ids });
       return {};
   }
+}
+
+async function mapsOf(pid: number): Promise<Answer["maps"][number]> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  const inside = /^NSpid:.*?(\d+)$/m.exec(status)?.[1];
+  return { pid: Number(inside), text: await readFile(`/proc/${pid}/maps`, "utf8") };
 }
 
 const server = createServer((request, response) => {

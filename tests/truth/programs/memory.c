@@ -2,7 +2,7 @@
 /*
  * Memory after the checkpoint behaves as after a plain fork: what is given back reads as zeros, what grows keeps its
  * bytes, neighbours and relatives keep theirs. With an argument the same checks run on a private mapping of a file that
- * holds the same bytes, without any checkpoint: there they must fail.
+ * holds the same bytes, without any checkpoint: there they must fail. Without one it starts again when it is done.
  */
 #include "truth.h"
 #include <fcntl.h>
@@ -54,56 +54,88 @@ static void give_back(unsigned char *at, int advice)
 	expect_kept(at, to, AREA);
 }
 
-int main(int argc, char **argv)
+static int file_of_bytes(void)
 {
-	int fd = -1;
+	unsigned char *bytes = malloc(AREA);
+	fill(bytes, AREA);
+	int fd = open(HERE "image", O_RDWR | O_CREAT, 0600);
+	CHECK(fd >= 0 && write(fd, bytes, AREA) == (ssize_t)AREA);
+	free(bytes);
+	return fd;
+}
 
-	(void)argv;
-	if (argc > 1) {
-		unsigned char *bytes = malloc(AREA);
-		fill(bytes, AREA);
-		fd = open(HERE "image", O_RDWR | O_CREAT, 0600);
-		CHECK(fd >= 0 && write(fd, bytes, AREA) == (ssize_t)AREA);
-	}
-	unsigned char *dropped = area(fd), *freed = area(fd), *grown = area(fd), *split = area(fd), *inherited = area(fd);
-	unsigned char *block = malloc(4 * MB), *big = malloc(10 * MB);
-	if (fd < 0) {
-		fill(dropped, AREA);
-		fill(freed, AREA);
-		fill(grown, AREA);
-		fill(split, AREA);
-		fill(inherited, AREA);
-	}
-	fill(block, 4 * MB);
-	fill(big, 10 * MB);
-	if (fd < 0)
-		checkpoint();
-
-	expect_kept(inherited, 0, AREA);
-	give_back(dropped, MADV_DONTNEED);
-	give_back(freed, MADV_FREE);
-	grown = mremap(grown, AREA, 4 * AREA, MREMAP_MAYMOVE);
-	CHECK(grown != MAP_FAILED);
-	expect_kept(grown, 0, AREA);
-	expect_zero(grown, AREA, 4 * AREA);
+static void change_bits(unsigned char *split)
+{
 	CHECK(mprotect(split + 5 * MB, MB, PROT_READ) == 0);
 	CHECK(madvise(split + 4 * MB, 3 * MB, MADV_DONTNEED) == 0);
 	expect_zero(split, 4 * MB, 7 * MB);
 	expect_kept(split, 7 * MB, AREA);
-	block = realloc(block, 20 * MB);
-	expect_kept(block, 0, 4 * MB);
-	big = realloc(big, 200 * MB);
-	expect_kept(big, 0, 10 * MB);
+}
 
+static void *reallocated(void *block, size_t old, size_t size)
+{
+	block = realloc(block, size);
+	CHECK(block);
+	expect_kept(block, 0, old);
+	return block;
+}
+
+static void give_back_in_grandchild(unsigned char *inherited)
+{
+	int status;
 	pid_t child = fork();
 	CHECK(child >= 0);
 	if (child == 0) {
 		give_back(inherited, MADV_DONTNEED);
 		_exit(0);
 	}
-	int status;
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 	expect_kept(inherited, 0, AREA);
-	done();
-	return 0;
+}
+
+enum { DROPPED, FREED, GROWN, SPLIT, INHERITED, AREAS };
+
+static void round_trip(int fd)
+{
+	unsigned char *at[AREAS], *block = malloc(4 * MB), *big = malloc(10 * MB);
+
+	for (int i = 0; i < AREAS; i++) {
+		at[i] = area(fd);
+		if (fd < 0)
+			fill(at[i], AREA);
+	}
+	fill(block, 4 * MB);
+	fill(big, 10 * MB);
+	if (fd < 0)
+		checkpoint();
+
+	expect_kept(at[INHERITED], 0, AREA);
+	give_back(at[DROPPED], MADV_DONTNEED);
+	give_back(at[FREED], MADV_FREE);
+	at[GROWN] = mremap(at[GROWN], AREA, 4 * AREA, MREMAP_MAYMOVE);
+	CHECK(at[GROWN] != MAP_FAILED);
+	expect_kept(at[GROWN], 0, AREA);
+	expect_zero(at[GROWN], AREA, 4 * AREA);
+	change_bits(at[SPLIT]);
+	block = reallocated(block, 4 * MB, 20 * MB);
+	big = reallocated(big, 10 * MB, 200 * MB);
+	give_back_in_grandchild(at[INHERITED]);
+
+	free(block);
+	free(big);
+	for (int i = 0; i < AREAS; i++)
+		CHECK(munmap(at[i], (i == GROWN ? 4 : 1) * AREA) == 0);
+	if (fd < 0)
+		done();
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1) {
+		round_trip(file_of_bytes());
+		return 0;
+	}
+	for (;;)
+		round_trip(-1);
 }

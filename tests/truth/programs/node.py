@@ -1,35 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""node with an http server, worker threads, and buffers that are zero when new."""
+"""node with an http server and worker threads; arrays, buffers and WebAssembly memory that are zero when new, in the workers too."""
 
 import http.client
 import subprocess
 import time
 
-from truth import checkpoint, done, equal
+from truth import HERE, checkpoint, done, equal
 
 PROGRAM = """
-const { Worker } = require('node:worker_threads');
-const kept = Array.from({ length: 200 }, (_, i) => Buffer.alloc(100000, i + 1));
-const worker = new Worker("let n = 0; require('node:worker_threads').parentPort.on('message', (m) => " +
-  "require('node:worker_threads').parentPort.postMessage(m + (++n)))", { eval: true });
-let ticks = 0;
-setInterval(() => ticks++, 10);
-const fresh = () => {
-  for (let round = 0; round < 30; round++) {
-    const arrays = Array.from({ length: 50 }, () => new Uint8Array(65536));
-    for (const array of arrays) { if (array.some((b) => b !== 0)) return 'dirty'; array.fill(255); }
-    if (global.gc) gc();
+const { Worker, isMainThread, parentPort } = require('node:worker_threads');
+
+const zeros = Buffer.alloc(4 * 65536);
+
+function dirt() {
+  for (let round = 0; round < 20; round++) {
+    const arrays = Array.from({ length: 20 }, () => new Uint8Array(65536));
+    const buffers = Array.from({ length: 20 }, () => Buffer.alloc(65536));
+    const memory = new Uint8Array(new WebAssembly.Memory({ initial: 4 }).buffer);
+    for (const bytes of [...arrays, ...buffers, memory]) {
+      if (zeros.compare(bytes, 0, bytes.length, 0, bytes.length) !== 0) return `dirty in round ${round}`;
+      bytes.fill(255);
+    }
+    gc();
   }
-  return kept.every((b, i) => b.every((v) => v === i + 1)) ? 'clean' : 'lost';
-};
-require('node:http').createServer((request, response) => {
-  if (request.url === '/memory') return response.end(fresh());
-  if (request.url === '/ticks') return response.end(String(ticks));
-  worker.once('message', (m) => response.end(m));
-  worker.postMessage(request.url);
-}).listen(3000, '127.0.0.1');
+  return 'clean';
+}
+
+if (!isMainThread) {
+  let n = 0;
+  parentPort.on('message', (m) => parentPort.postMessage(m === '/memory' ? dirt() : m + ++n));
+} else {
+  const kept = Array.from({ length: 200 }, (_, i) => Buffer.alloc(100000, i + 1));
+  const workers = [new Worker(__filename), new Worker(__filename)];
+  const ask = (worker, m) => new Promise((done) => { worker.once('message', done); worker.postMessage(m); });
+  let ticks = 0;
+  setInterval(() => ticks++, 10);
+  const memory = async () => {
+    const answers = await Promise.all([dirt(), ...workers.map((worker) => ask(worker, '/memory'))]);
+    answers.push(kept.every((buffer, i) => buffer.equals(Buffer.alloc(100000, i + 1))) ? 'clean' : 'lost');
+    return answers.join(' ');
+  };
+  const server = require('node:http').createServer(async (request, response) => {
+    if (request.url === '/ticks') response.end(String(ticks));
+    else if (request.url === '/memory') response.end(await memory());
+    else response.end(await ask(workers[0], request.url));
+  });
+  server.keepAliveTimeout = 0; // the connection of before is there for as long as it takes
+  server.listen(3000, '127.0.0.1');
+}
 """
-subprocess.Popen(["node", "--expose-gc", "-e", PROGRAM])
+with open(HERE + "/server.js", "w") as file:
+    file.write(PROGRAM)
+subprocess.Popen(["node", "--expose-gc", HERE + "/server.js"])
 
 
 def get(path: str, on: http.client.HTTPConnection) -> str:
@@ -51,13 +73,17 @@ def connect() -> http.client.HTTPConnection:
 
 
 connection = connect()
-equal(get("/a", connection), "/a1")
-before = int(get("/ticks", connection))
+answered = 0
+while True:
+    answered += 1
+    equal(get("/a", connection), f"/a{answered}")
+    before = int(get("/ticks", connection))
 
-me = checkpoint()
+    me = checkpoint()
 
-equal(get("/" + me, connect()), f"/{me}2")
-equal(get("/memory", connection), "clean")
-time.sleep(0.1)
-equal(int(get("/ticks", connection)) > before, True)
-done()
+    answered += 1
+    equal(get("/" + me, connect()), f"/{me}{answered}")
+    equal(get("/memory", connection), "clean clean clean clean")
+    time.sleep(0.1)
+    equal(int(get("/ticks", connection)) > before, True)
+    done()

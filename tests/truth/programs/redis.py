@@ -39,19 +39,23 @@ class Client:
         return line
 
 
+VALUES = [f"value{i}" * 20 for i in range(60_000)]
+KEPT = range(0, 60_000, 50)
 client = Client()
-equal(set(client.send(*[("SET", f"key{i}", f"value{i}" * 20) for i in range(60_000)])), {b"+OK"})
+while True:
+    equal(set(client.send(*[("SET", f"key{i}", value) for i, value in enumerate(VALUES)])), {b"+OK"})
 
-me = checkpoint()
+    me = checkpoint()
 
-# The connection of before, then a new one.
-for redis in (client, Client()):
-    equal(redis.send(("GET", "key777")), [b"value777" * 20])
-client.send(*[("DEL", f"key{i}") for i in range(60_000) if i % 50])
-client.send(("MEMORY", "PURGE"))
-client.send(*[("SETBIT", f"bits{i}", 300_000, 1) for i in range(300)])
-equal(set(client.send(*[("BITCOUNT", f"bits{i}") for i in range(300)])), {b":1"})
-equal(client.send(*[("GET", f"key{i}") for i in range(0, 60_000, 50)]), [(f"value{i}" * 20).encode() for i in range(0, 60_000, 50)])
-client.send(("SET", "me", me))
-equal(client.send(("GET", "me")), [me.encode()])
-done()
+    # The connection of before, then a new one.
+    for redis in (client, Client()):
+        equal(redis.send(("GET", "key777")), [VALUES[777].encode()])
+    client.send(*[("DEL", f"key{i}") for i in range(60_000) if i % 50])
+    client.send(("MEMORY", "PURGE"))
+    client.send(*[("SETBIT", f"bits{i}", 300_000, 1) for i in range(500)])
+    equal(set(client.send(*[("BITCOUNT", f"bits{i}") for i in range(500)])), {b":1"})
+    equal(client.send(*[("GET", f"key{i}") for i in KEPT]), [VALUES[i].encode() for i in KEPT])
+    client.send(("SET", "me", me))
+    equal(client.send(("GET", "me")), [me.encode()])
+    client.send(*[("DEL", f"bits{i}") for i in range(500)])
+    done()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The side of a truth inside the sandbox: a program stops at `checkpoint()` and goes on when its sandbox is asked.
 
-Works by files alone, so that it adds nothing to the state that is checked.
+Works by files alone, so that it adds nothing to the state that is checked. A program may come to a checkpoint again after
+`done()`: its sandbox can then be forked and asked once more.
 """
 
 import os
@@ -13,6 +14,7 @@ HERE = "/tmp/truth"
 
 def checkpoint() -> str:
     """Says that the state is built; returns, when the sandbox is asked to go on, the name that the sandbox has got."""
+    remove("go")
     write("ready", "")
     while not os.path.exists(HERE + "/go"):
         time.sleep(0.01)
@@ -28,6 +30,11 @@ def write(name: str, text: str) -> None:
     with open(f"{HERE}/{name}.new", "w") as file:
         file.write(text)
     os.rename(f"{HERE}/{name}.new", f"{HERE}/{name}")
+
+
+def remove(name: str) -> None:
+    if os.path.exists(f"{HERE}/{name}"):
+        os.unlink(f"{HERE}/{name}")
 
 
 def equal(got: object, wanted: object) -> None:
@@ -66,7 +73,9 @@ def wait_for(name: str, seconds: float) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1] == "await-checkpoint":
-        wait_for("ready", 20)
+        wait_for("ready", 60)
     else:
+        remove("ready")
+        remove("verdict")
         write("go", sys.argv[2])
-        print(wait_for("verdict", 30))
+        print(wait_for("verdict", 120))

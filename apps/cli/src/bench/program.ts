@@ -10,6 +10,8 @@ export interface BenchFlags {
   width: number;
   runs: number;
   depth: number;
+  /** truth: of each program. */
+  forks: number;
   through: "engine" | "sdk";
   image?: string;
   json?: boolean;

@@ -17,6 +17,7 @@ interface Missing {
 
 /** `before`: the node's row as the last heartbeat left it, so `before.heartbeatAt` is when all but the missing were last seen. */
 export async function recordRoll(ctx: Context, tx: Tx, beat: Heartbeat, before: Node): Promise<void> {
+  await lockChanging(tx, beat);
   await tx.sandbox.updateMany({
     where: {
       nodeId: beat.nodeId,
@@ -36,6 +37,14 @@ export async function recordRoll(ctx: Context, tx: Tx, beat: Heartbeat, before: 
     ctx.metrics.lostSandboxes.inc({ why: anew ? "agent_restart" : "vanished" });
     ctx.log.warn({ sandboxId: id, nodeId: beat.nodeId, reason, lastSeenAt }, "a sandbox was lost");
   }
+}
+
+/** Of those that the statements after it change, some are changed by reports of activity too: all take their rows in this order. */
+async function lockChanging(tx: Tx, beat: Heartbeat): Promise<void> {
+  await tx.$queryRaw`
+    SELECT "id" FROM "sandboxes" WHERE "nodeId" = ${beat.nodeId} AND "state" IN ('running', 'suspending', 'deleting')
+      AND ("missedBeats" > 0 OR "reservedMib" > 0 OR NOT ("id" = ANY (${beat.sandboxes})))
+    ORDER BY "id" FOR UPDATE`;
 }
 
 /** Counts a miss for each, and keeps when it was last known to live. One that began after the heartbeat was written is not missing. */

@@ -11,7 +11,11 @@ export async function applyActivity(ctx: Context, report: Extract<NodeReport, { 
   );
   const changed = await ctx.db.client.$executeRaw`
     UPDATE "sandboxes" s SET "execCount" = s."execCount" + e.count, "lastActiveAt" = e.at
-    FROM jsonb_to_recordset(${execs}::jsonb) AS e(id TEXT, count INTEGER, at TIMESTAMPTZ)
-    WHERE s."id" = e.id AND s."nodeId" = ${report.nodeId} AND s."lastActiveAt" < e.at`;
+    FROM (
+      SELECT l."id", e.count, e.at FROM jsonb_to_recordset(${execs}::jsonb) AS e(id TEXT, count INTEGER, at TIMESTAMPTZ)
+      JOIN "sandboxes" l ON l."id" = e.id AND l."nodeId" = ${report.nodeId}
+      ORDER BY l."id" FOR UPDATE OF l -- in this order everywhere: a heartbeat changes the same rows
+    ) e
+    WHERE s."id" = e."id" AND s."lastActiveAt" < e.at`;
   return changed > 0 ? "applied" : "stale";
 }
