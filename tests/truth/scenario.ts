@@ -25,6 +25,8 @@ export interface Scenario {
   readonly compiler?: string;
   /** The first child is forked too, and its children are checked instead of it. Default true. */
   readonly grandchildren?: boolean;
+  /** The sandbox has a way to the outside. Default false. */
+  readonly network?: boolean;
 }
 
 async function source(name: string): Promise<{ path: string; content: string }> {
@@ -89,7 +91,7 @@ export async function family(parent: Sandbox, grandchildren = true): Promise<Nam
 
 /** Expects the program to find its state whole in a whole family. */
 export async function expectTrue(scenario: Scenario): Promise<void> {
-  await using parent = await Sandbox.create(scenario.image);
+  await using parent = await Sandbox.create(scenario.image, "true", scenario.network);
   await startProgram(parent, scenario);
   const named = await family(parent, scenario.grandchildren);
   const verdicts = await Promise.all(named.map(([name, sandbox]) => verdictOf(sandbox, name)));

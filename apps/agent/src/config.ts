@@ -6,6 +6,17 @@ import { z } from "zod";
 
 const port = z.coerce.number().int().min(0).max(65_535);
 
+const list = z
+  .string()
+  .default("")
+  .transform((text) =>
+    text
+      .split(",")
+      .map((entry) => entry.trim())
+      .filter(Boolean),
+  );
+const unsetIfEmpty = <S extends z.ZodType>(schema: S) => z.preprocess((value) => (value === "" ? undefined : value), schema.optional());
+
 const configSchema = z.object({
   NODE_ID: idSchema,
   REDIS_URL: z.string().min(1),
@@ -20,7 +31,7 @@ const configSchema = z.object({
   /** Unix socket of the daemon surface; empty: none. */
   AGENT_SOCKET: z.union([z.literal(""), z.string().startsWith("/")]).default(""),
   /** The same surface on TCP, for trainers on this node; it has no keys. Unset or empty: none. 0: any free port. */
-  AGENT_DAEMON_PORT: z.preprocess((value) => (value === "" ? undefined : value), port.optional()),
+  AGENT_DAEMON_PORT: unsetIfEmpty(port),
   AGENT_DAEMON_HOST: z.string().min(1).default("127.0.0.1"),
   /** Execs at once on that surface; the rest waits in line. */
   AGENT_SESSION_EXECS: z.coerce.number().int().min(1).max(4_096).default(256),
@@ -33,15 +44,7 @@ const configSchema = z.object({
   /** Where the built programs are: criu/criu, guest/collimate-init, host/collimate-hostd. */
   COLLIMATE_TOOLS: z.string().startsWith("/").default("/var/cache/collimate"),
   /** Registries that speak plain http, separated by commas, as host:port. */
-  REGISTRY_INSECURE_HOSTS: z
-    .string()
-    .default("")
-    .transform((s) =>
-      s
-        .split(",")
-        .map((h) => h.trim())
-        .filter(Boolean),
-    ),
+  REGISTRY_INSECURE_HOSTS: list,
   /** Slots kept prepared, and the most sandboxes at once. */
   AGENT_SLOTS_READY: z.coerce.number().int().min(0).max(4_096).default(72),
   AGENT_SLOTS_MAX: z.coerce.number().int().min(1).max(32_768).default(2_048),
@@ -52,6 +55,12 @@ const configSchema = z.object({
     .min(1)
     .max(256)
     .default(4 * cpus().length),
+  /** The device that sandboxes with a network reach the outside by. Unset or empty: that of the default route. */
+  AGENT_NETWORK_UPLINK: unsetIfEmpty(z.string().max(15)),
+  /** Private ranges that sandboxes may reach all the same, as 10.1.0.0/16, separated by commas. */
+  AGENT_NETWORK_OPEN: list.pipe(z.array(z.cidrv4()).max(32)),
+  /** The name server that answers sandboxes. Unset or empty: the host's, unless that is on its loopback. */
+  AGENT_NETWORK_RESOLVER: unsetIfEmpty(z.ipv4()),
   /** Memory never given to sandboxes. */
   AGENT_RESERVE_MIB: z.coerce
     .number()

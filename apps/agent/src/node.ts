@@ -11,6 +11,8 @@ import { Engine } from "./engine.ts";
 import { Holders } from "./holder/holders.ts";
 import { ensureGuestLayer } from "./image/guest-layer.ts";
 import { RootfsStore } from "./image/rootfs-store.ts";
+import { Network } from "./network/network.ts";
+import { hostResolver } from "./network/resolver.ts";
 import type { AgentPaths } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 import { ActivityLog } from "./sandbox/activity.ts";
@@ -55,6 +57,8 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
     onLog: (line) => log.warn({ hostd: line }, "mechanism daemon"),
   });
 
+  const network = await startNetwork(config, hostd, log);
+
   const registry = new SandboxRegistry();
   const slots = new Slots(
     hostd.client,
@@ -63,14 +67,14 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
     log,
   );
   const taker = new SnapshotTaker(criu.program, criu.version, snapshots);
-  const starter = new Starter(paths, hostd, snapshots, rootfs);
-  const ender = new Ender(hostd.client, slots, snapshots, registry);
+  const starter = new Starter(paths, hostd, snapshots, rootfs, network);
+  const ender = new Ender(hostd.client, network, slots, snapshots, registry);
   const restores = pLimit(config.AGENT_RESTORES);
   const reseedKernel = () => hostd.client.reseedKernel();
   const parts = { registry, slots, snapshots, holders, taker, starter, ender, restores, reseedKernel, log };
   const engine = new Engine({
     ...parts,
-    baker: new Baker({ ...parts, paths, hostd, rootfs, guestLayer }),
+    baker: new Baker({ ...parts, paths, hostd, network, rootfs, guestLayer }),
     creator: new Creator(parts),
     forker: new Forker(parts),
     suspender: new Suspender(parts),
@@ -100,10 +104,24 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
     activity: () => activity.take(),
     stop: async () => {
       await engine.stop();
+      await network.close();
       await hostd.stop();
       await cgroups.close().catch((err: unknown) => log.warn({ err }, "control groups stay"));
     },
   };
+}
+
+async function startNetwork(config: AgentConfig, hostd: Hostd, log: Logger): Promise<Network> {
+  const resolver = config.AGENT_NETWORK_RESOLVER ?? (await hostResolver());
+  const request = {
+    open: config.AGENT_NETWORK_OPEN,
+    ...(config.AGENT_NETWORK_UPLINK === undefined ? {} : { uplink: config.AGENT_NETWORK_UPLINK }),
+    ...(resolver === undefined ? {} : { resolver }),
+  };
+  const network = new Network(hostd.client, request, log);
+  // A host without nftables has nothing to sweep; the first sandbox that wants a network is told.
+  await network.sweep().catch((err: unknown) => log.warn({ err }, "no sandbox can have a network"));
+  return network;
 }
 
 async function whyItEnded(sandbox: Sandbox): Promise<string> {

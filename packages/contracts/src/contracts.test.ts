@@ -3,10 +3,12 @@ import { describe, expect, it } from "vitest";
 import {
   API_KEY,
   CollimateError,
+  type Egress,
   errorBody,
   ERRORS,
   execRequestSchema,
   idSchema,
+  isUnrestricted,
   newId,
   next,
   SANDBOX_MACHINE,
@@ -35,6 +37,13 @@ describe("errors", () => {
     expect(error.status).toBe(ERRORS.bake_failed.status);
     expect(error.detail).toHaveLength(16_000);
   });
+});
+
+describe("egress", () => {
+  const open: (Egress | null)[] = [null, {}, { mode: "open" }];
+  const bounded: Egress[] = [{ mode: "none" }, { mode: "denylist" }, { allow: [] }, { deny: ["x"] }, { preset: "rl-leakage" }];
+  it.each(open)("is open by %o", (egress) => expect(isUnrestricted(egress)).toBe(true));
+  it.each(bounded)("is bounded by %o", (egress) => expect(isUnrestricted(egress)).toBe(false));
 });
 
 describe("ids and keys", () => {

@@ -51,6 +51,11 @@ export const ERRORS = {
   at_capacity: { status: 503, retryable: true, hint: "Nothing was made. Try again." },
   draining: { status: 503, retryable: true, hint: "This node takes no new work; try again." },
   session_bringup_failed: { status: 503, retryable: true, hint: "Nothing was made. Try again." },
+  network_unavailable: {
+    status: 503,
+    retryable: true,
+    hint: "Nothing was made. The operator of the server finds the reason in the message; a template without network needs none.",
+  },
   operation_timeout: { status: 504, retryable: true, hint: "The operation goes on; ask for it again by its id." },
   not_implemented: { status: 501, retryable: false, hint: "This server does not have it yet." },
 } as const satisfies Record<string, ErrorRow>;

@@ -15,6 +15,13 @@ export const egressSchema = z.object({
 });
 export type Egress = z.infer<typeof egressSchema>;
 
+/** Lists without a mode are policies too (wire contract, section 6). */
+export function isUnrestricted(egress: Egress | null): boolean {
+  if (egress === null) return true;
+  const { mode, allow, deny, preset } = egress;
+  return mode === "open" || (mode === undefined && allow === undefined && deny === undefined && preset === undefined);
+}
+
 export const labelsSchema = z.record(z.string().min(1).max(128), z.string().max(1_024));
 
 export const createSandboxSchema = z.object({

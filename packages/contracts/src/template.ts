@@ -26,6 +26,11 @@ export const readySchema = z.object({
 });
 export type Ready = z.infer<typeof readySchema>;
 
+/** Ports, an HTTP check or `network` need an interface (wire contract, section 6). */
+export function needsNetwork(ready: Ready): boolean {
+  return ready.network === true || ready.http !== undefined || (ready.ports?.length ?? 0) > 0;
+}
+
 export const widthSchema = z.int().min(0).max(100_000);
 
 export const createTemplateSchema = z.object({

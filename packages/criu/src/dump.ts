@@ -12,7 +12,7 @@ import { someoneTraced, standStill, type Standstill } from "./standstill.ts";
  * Bytes that come in between two looks of criu at a TCP queue; a unix socket whose other end was closed unread, which
  * says so once: the next dump works.
  */
-const PASSING = /soccr: recv failed|skqueue: recvmsg fail: error: Connection reset/;
+const PASSING = /soccr\.c:\d+\): .?recv failed|skqueue: recvmsg fail: error: Connection reset/;
 const ATTEMPTS = 3;
 const LOG_NAME = "dump.log";
 

@@ -36,7 +36,7 @@ static int read_plan(struct fail *f, const json_t *request, struct boot_plan *pl
     plan->first.hostname = "sandbox";
     if (request_only(f, request, fields) < 0 || request_path(f, request, "root", &plan->root) < 0 ||
         request_string(f, request, "hostname", 64, &plan->first.hostname) < 0 ||
-        net_read_addresses(f, request, &plan->first.addresses) < 0 ||
+        net_read_addresses(f, request, "addrs", &plan->first.addresses) < 0 ||
         request_strings(f, request, "cgroups", CGROUPS_MAX, &plan->cgroups) < 0 ||
         request_strings(f, request, "argv", ARGUMENTS_MAX, &plan->first.argv) < 0 ||
         request_strings(f, request, "env", ARGUMENTS_MAX, &plan->first.env) < 0)

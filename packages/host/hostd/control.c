@@ -39,6 +39,7 @@ static const struct entry operations[] = {
     {"net.setup", .in_worker = net_setup, .deadline_ms = 10000},
     {"net.init", .in_worker = nat_init, .deadline_ms = 15000},
     {"net.fini", .in_worker = nat_fini, .deadline_ms = 15000},
+    {"net.sweep", .in_worker = nat_sweep, .deadline_ms = 15000},
     {"net.attach", .in_worker = veth_attach, .deadline_ms = 15000},
     {"net.detach", .in_worker = veth_detach, .deadline_ms = 15000},
     {"random.reseed", .on_loop = random_reseed},

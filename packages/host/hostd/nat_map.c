@@ -16,6 +16,9 @@
 
 #include "netlink.h"
 
+// Since Linux 6.3, like DELSETELEM but content when there is none (linux/netfilter/nf_tables.h; Debian 12's is older).
+#define MSG_DESTROYSETELEM 30
+
 enum { BEGIN, ELEMENT, END, MESSAGES };
 
 // libnftables' transactions are three messages in one datagram: begin, the change, end.
@@ -42,22 +45,30 @@ static void put_value(struct netlink_message *m, int type, const void *value, si
     netlink_close_nest(m, field);
 }
 
-static void element(struct netlink_message *m, int operation, int flags, const char *link, const struct in_addr *outer)
+static void put_element(struct netlink_message *m, const char *link, const struct in_addr *outer)
 {
-    struct nfgenmsg header = {.nfgen_family = NFPROTO_IPV4, .version = NFNETLINK_V0};
     char key[IFNAMSIZ] = {0}; // nftables' type ifname: the name, filled up with zeros
+    struct rtattr *item = nest(m, NFTA_LIST_ELEM);
 
     memcpy(key, link, strnlen(link, sizeof key - 1));
+    put_value(m, NFTA_SET_ELEM_KEY, key, sizeof key);
+    if (outer)
+        put_value(m, NFTA_SET_ELEM_DATA, outer, sizeof *outer);
+    netlink_close_nest(m, item);
+}
+
+static void elements(struct netlink_message *m, int operation, int flags, const char *const links[],
+                     const struct in_addr *outer)
+{
+    struct nfgenmsg header = {.nfgen_family = NFPROTO_IPV4, .version = NFNETLINK_V0};
+
     netlink_begin(m, NFNL_SUBSYS_NFTABLES << 8 | operation, flags, &header, sizeof header);
     m->header.nlmsg_seq = ELEMENT;
     netlink_put(m, NFTA_SET_ELEM_LIST_TABLE, "collimate", sizeof "collimate");
     netlink_put(m, NFTA_SET_ELEM_LIST_SET, "outer", sizeof "outer");
     struct rtattr *list = nest(m, NFTA_SET_ELEM_LIST_ELEMENTS);
-    struct rtattr *item = nest(m, NFTA_LIST_ELEM);
-    put_value(m, NFTA_SET_ELEM_KEY, key, sizeof key);
-    if (outer)
-        put_value(m, NFTA_SET_ELEM_DATA, outer, sizeof *outer);
-    netlink_close_nest(m, item);
+    for (; *links; links++)
+        put_element(m, *links, outer);
     netlink_close_nest(m, list);
 }
 
@@ -87,24 +98,26 @@ static int commit(struct fail *f, struct netlink_message messages[MESSAGES], con
     return errno ? fail_errno(f, "nfnetlink: %s (has net.init been done?)", what) : 0;
 }
 
-static int change(struct fail *f, int operation, int flags, const char *link, const struct in_addr *outer)
+static int change(struct fail *f, int operation, int flags, const char *const links[], const struct in_addr *outer)
 {
     struct netlink_message messages[MESSAGES];
 
     mark(&messages[BEGIN], NFNL_MSG_BATCH_BEGIN, BEGIN);
-    element(&messages[ELEMENT], operation, flags, link, outer);
+    elements(&messages[ELEMENT], operation, flags, links, outer);
     mark(&messages[END], NFNL_MSG_BATCH_END, END);
-    return commit(f, messages, operation == NFT_MSG_NEWSETELEM ? "outer address of a link" : "removal of a link");
+    return commit(f, messages, operation == NFT_MSG_NEWSETELEM ? "outer address of a link" : "removal of links");
 }
 
 int nat_map(struct fail *f, const char *link, struct in_addr outer)
 {
-    return change(f, NFT_MSG_NEWSETELEM, NLM_F_CREATE | NLM_F_EXCL, link, &outer);
+    const char *const links[] = {link, NULL};
+
+    return change(f, NFT_MSG_NEWSETELEM, NLM_F_CREATE | NLM_F_EXCL, links, &outer);
 }
 
-int nat_unmap(struct fail *f, const char *link)
+int nat_unmap(struct fail *f, const char *const links[])
 {
-    if (change(f, NFT_MSG_DELSETELEM, 0, link, NULL) == 0 || strcmp(f->errno_name, "ENOENT") == 0)
-        return 0;
+    if (!*links || change(f, MSG_DESTROYSETELEM, 0, links, NULL) == 0 || strcmp(f->errno_name, "ENOENT") == 0)
+        return 0; // ENOENT: not even the table is there
     return -1;
 }

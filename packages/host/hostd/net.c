@@ -39,13 +39,13 @@ static int parse_address(struct fail *f, const char *text, struct address *addre
     return fail(f, FAIL_REQUEST, "address \"%.64s\" must be like 10.0.0.2/32 or fd00::2/128", text);
 }
 
-int net_read_addresses(struct fail *f, const json_t *request, struct addresses *addresses)
+int net_read_addresses(struct fail *f, const json_t *request, const char *field, struct addresses *addresses)
 {
     char **texts;
     int result = 0;
 
     addresses->count = 0;
-    if (request_strings(f, request, "addrs", ADDRESSES_MAX, &texts) < 0)
+    if (request_strings(f, request, field, ADDRESSES_MAX, &texts) < 0)
         return -1;
     for (char **text = texts; result == 0 && *text; text++)
         result = parse_address(f, *text, &addresses->list[addresses->count++]);
@@ -135,7 +135,7 @@ json_t *net_setup(struct fail *f, const json_t *request)
     int proc_fd;
 
     if (request_only(f, request, fields) < 0 || request_process(f, request, true, &process) < 0 ||
-        net_read_addresses(f, request, &addresses) < 0 || net_enter(f, process.pid, process.start_time) < 0)
+        net_read_addresses(f, request, "addrs", &addresses) < 0 || net_enter(f, process.pid, process.start_time) < 0)
         return NULL;
     proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (proc_fd < 0) {

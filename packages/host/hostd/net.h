@@ -8,7 +8,7 @@
 
 #include "fail.h"
 
-#define ADDRESSES_MAX 8
+#define ADDRESSES_MAX 32
 
 struct address {
     int family; // AF_INET or AF_INET6
@@ -22,8 +22,8 @@ struct addresses {
     size_t count;
 };
 
-// The request's "addrs": ["10.0.0.2/32", ...].
-int net_read_addresses(struct fail *f, const json_t *request, struct addresses *addresses);
+// A list of the request: ["10.0.0.2/32", ...].
+int net_read_addresses(struct fail *f, const json_t *request, const char *field, struct addresses *addresses);
 
 // In the namespace the caller is in: loopback up with these addresses. Doing it again changes nothing.
 int net_loopback_up(struct fail *f, const struct addresses *addresses);

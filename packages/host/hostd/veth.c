@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 #include "request.h"
 
 #define INNER_DEVICE "eth0"
-#define GATEWAY "169.254.1.1" // on no device at all: each side knows the other's hardware address beforehand
+#define GROUP 0xc0111 // of the hosts' ends, by which all are removed in one message
 
 // The same on every pair, as each is a segment of its own: a fork finds the neighbours it knew.
 static const uint8_t gateway_mac[6] = {0x02, 0xc0, 0x11, 0x00, 0x00, 0x01};
@@ -33,15 +34,13 @@ struct cable {
     int home_ns, inner_ns;
 };
 
-static int read_link(struct fail *f, const json_t *request, const char **link)
+static int check_link(struct fail *f, const char *link)
 {
-    *link = NULL;
-    if (request_string(f, request, "name", IF_NAMESIZE - 1, link) < 0)
-        return -1;
-    const char *number = *link + strlen(NAT_LINK_PREFIX);
-    if (strncmp(*link, NAT_LINK_PREFIX, strlen(NAT_LINK_PREFIX)) != 0 || !*number ||
+    const char *number = link + strlen(NAT_LINK_PREFIX);
+
+    if (strlen(link) >= IF_NAMESIZE || strncmp(link, NAT_LINK_PREFIX, strlen(NAT_LINK_PREFIX)) != 0 || !*number ||
         number[strspn(number, "0123456789")] != '\0')
-        return fail(f, FAIL_REQUEST, "field \"name\" must be " NAT_LINK_PREFIX "<number>");
+        return fail(f, FAIL_REQUEST, "the name of a cable must be " NAT_LINK_PREFIX "<number>");
     return 0;
 }
 
@@ -51,8 +50,10 @@ static int read_cable(struct fail *f, const json_t *request, struct cable *cable
     const char *outer = NULL;
     int64_t mtu = 1500;
 
+    cable->link = NULL;
     if (request_only(f, request, fields) < 0 || request_process(f, request, true, &cable->process) < 0 ||
-        read_link(f, request, &cable->link) < 0 || request_string(f, request, "outer", INET_ADDRSTRLEN, &outer) < 0 ||
+        request_string(f, request, "name", IF_NAMESIZE - 1, &cable->link) < 0 || check_link(f, cable->link) < 0 ||
+        request_string(f, request, "outer", INET_ADDRSTRLEN, &outer) < 0 ||
         request_integer(f, request, "mtu", 576, 65535, &mtu) < 0)
         return -1;
     if (inet_pton(AF_INET, outer, &cable->outer) != 1 || ntohl(cable->outer.s_addr) >> 22 != (100 << 2 | 64 >> 6))
@@ -82,12 +83,13 @@ static int create(struct fail *f, const struct cable *cable)
 {
     struct ifinfomsg host = {.ifi_flags = IFF_UP, .ifi_change = IFF_UP}, inner = {0};
     struct netlink_message m;
-    uint32_t inner_ns = (uint32_t)cable->inner_ns;
+    uint32_t inner_ns = (uint32_t)cable->inner_ns, group = GROUP;
 
     netlink_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &host, sizeof host);
     netlink_put(&m, IFLA_IFNAME, cable->link, strlen(cable->link) + 1);
     netlink_put(&m, IFLA_ADDRESS, gateway_mac, sizeof gateway_mac);
     netlink_put(&m, IFLA_MTU, &cable->mtu, sizeof cable->mtu);
+    netlink_put(&m, IFLA_GROUP, &group, sizeof group);
     struct rtattr *info = netlink_put(&m, IFLA_LINKINFO, NULL, 0);
     netlink_put(&m, IFLA_INFO_KIND, "veth", 4);
     struct rtattr *data = netlink_put(&m, IFLA_INFO_DATA, NULL, 0);
@@ -176,7 +178,7 @@ static int set_up_inner_end(struct fail *f, const struct cable *cable)
 
     if (setns(cable->inner_ns, CLONE_NEWNET) < 0)
         return fail_errno(f, "into the sandbox's network namespace");
-    inet_pton(AF_INET, GATEWAY, &gateway);
+    inet_pton(AF_INET, NAT_GATEWAY, &gateway);
     inet_pton(AF_INET, NAT_INNER_ADDRESS, &source);
     inner.list[0] = (struct address){.family = AF_INET, .prefix = 32, .text = NAT_INNER_ADDRESS "/32"};
     memcpy(inner.list[0].bytes, &source, sizeof source);
@@ -212,22 +214,41 @@ json_t *veth_attach(struct fail *f, const json_t *request)
         struct fail ignored; // the first failure is the one to tell
         setns(cable.home_ns, CLONE_NEWNET);
         remove_link(&ignored, cable.host, cable.link);
-        nat_unmap(&ignored, cable.link);
+        nat_unmap(&ignored, (const char *const[]){cable.link, NULL});
         return NULL;
     }
     return json_object();
 }
 
+// The cables themselves go with their sandboxes, in a batch with others; removing one alone would wait for RCU.
 json_t *veth_detach(struct fail *f, const json_t *request)
 {
-    static const char *const fields[] = {"name", NULL};
-    const char *link;
+    static const char *const fields[] = {"names", NULL};
+    char **links;
+    int result = 0;
 
-    if (request_only(f, request, fields) < 0 || read_link(f, request, &link) < 0)
+    if (request_only(f, request, fields) < 0 || request_strings(f, request, "names", NAT_UNMAP_MAX, &links) < 0)
         return NULL;
+    for (char **link = links; result == 0 && *link; link++)
+        result = check_link(f, *link);
+    if (result == 0)
+        result = nat_unmap(f, (const char *const *)links);
+    free(links);
+    return result == 0 ? json_object() : NULL;
+}
+
+int veth_remove_all(struct fail *f)
+{
+    struct ifinfomsg header = {0};
+    struct netlink_message m;
+    uint32_t group = GROUP;
     int host = netlink_open(f);
-    // A pair whose sandbox has ended goes by itself, in a batch with others; removing one that has not waits for RCU.
-    if (host < 0 || remove_link(f, host, link) < 0 || nat_unmap(f, link) < 0)
-        return NULL;
-    return json_object();
+
+    if (host < 0)
+        return -1;
+    netlink_begin(&m, RTM_DELLINK, 0, &header, sizeof header);
+    netlink_put(&m, IFLA_GROUP, &group, sizeof group);
+    int result = netlink_ask(f, host, &m, "removal of all veth pairs");
+    close(host);
+    return result < 0 && strcmp(f->errno_name, "ENODEV") == 0 ? 0 : result;
 }

@@ -8,3 +8,4 @@
 
 json_t *veth_attach(struct fail *f, const json_t *request);
 json_t *veth_detach(struct fail *f, const json_t *request);
+int veth_remove_all(struct fail *f); // of this host, whoever made them; also right when there is none

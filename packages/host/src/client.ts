@@ -15,9 +15,11 @@ import {
   droppedResult,
   emptyResult,
   killResult,
-  linkName,
+  linkNames,
   listResult,
+  networkRequest,
   networkResult,
+  type NetworkRequest,
   overlayRequest,
   statResult,
   umountResult,
@@ -154,16 +156,20 @@ export class HostClient implements AsyncDisposable {
 
   /**
    * Loads the host's rules for sandboxes with a network (repeatable; sandboxes that live on keep theirs) and switches
-   * forwarding on for packets that come in by the uplink. Without `uplink`, the default route's device.
-   * Undo it with `finishNetwork` and the answer.
+   * forwarding on for packets that come in by the uplink. Undo it with `finishNetwork` and the answer.
    */
-  async initNetwork(uplink?: string): Promise<{ uplink: string; forwardingWas: boolean }> {
-    const result = await this.#ask("net.init", uplink === undefined ? {} : { uplink }, networkResult);
+  async initNetwork(request: NetworkRequest = {}): Promise<{ uplink: string; forwardingWas: boolean }> {
+    const result = await this.#ask("net.init", networkRequest.parse(request), networkResult);
     return { uplink: result.uplink, forwardingWas: result.forwarding_was };
   }
 
   async finishNetwork(network: { uplink: string; forwardingWas: boolean }): Promise<void> {
     await this.#ask("net.fini", { uplink: network.uplink, forwarding: network.forwardingWas }, emptyResult);
+  }
+
+  /** Removes every cable on this host and the rules, whoever made them: for what an agent that was killed has left. */
+  async sweepNetwork(): Promise<void> {
+    await this.#ask("net.sweep", {}, emptyResult);
   }
 
   /** Gives a sandbox its eth0: out to the internet, not to private ranges, other sandboxes or this host. */
@@ -172,9 +178,12 @@ export class HostClient implements AsyncDisposable {
     await this.#ask("net.attach", { pid: process.pid, start_time: process.startTime, ...fields }, emptyResult);
   }
 
-  /** Repeatable. After the sandbox has ended: forgets its address (the cable went along with it, or goes now). */
-  async detachNetwork(name: string): Promise<void> {
-    await this.#ask("net.detach", { name: linkName.parse(name) }, emptyResult);
+  /**
+   * Repeatable. After the sandboxes have ended: forgets their addresses (each cable goes along with its sandbox). One call
+   * takes some milliseconds, however many names it has.
+   */
+  async detachNetwork(names: readonly string[]): Promise<void> {
+    await this.#ask("net.detach", { names: linkNames.parse(names) }, emptyResult);
   }
 
   /** Has a socket connected inside and sent over hostd's channel with this token: see `Hostd.dial`. */

@@ -62,13 +62,27 @@ export const bootRequest = z.object({
 });
 export type BootRequest = z.input<typeof bootRequest>;
 
+export const networkRequest = z.object({
+  /** Default: the device of the default route. */
+  uplink: text.max(15).optional(),
+  /** Ranges (IPv4) that sandboxes may reach although they are private. */
+  open: z.array(z.cidrv4()).max(32).default([]),
+  /** Who answers sandboxes that ask for names at the gateway, 169.254.1.1; nobody if unset. */
+  resolver: z.ipv4().optional(),
+});
+export type NetworkRequest = z.input<typeof networkRequest>;
+
 /** 100.64.0.0/10 (RFC 6598): what tells sandboxes apart on the host; no packet with it leaves the host. */
 const outerAddress = z.ipv4().refine((address) => {
   const [first = 0, second = 0] = address.split(".").map(Number);
   return first === 100 && second >> 6 === 1;
 }, "must be an address of 100.64.0.0/10");
 
-export const linkName = z.string().regex(/^col\d{1,12}$/, "must be col<number>");
+const linkName = z.string().regex(/^col\d{1,12}$/, "must be col<number>");
+
+/** As many as fit one request. */
+export const DETACH_MAX = 32;
+export const linkNames = z.array(linkName).max(DETACH_MAX);
 
 export const attachRequest = z.object({
   /** The host's end of the cable. Never one that was used before: a dying sandbox holds its name for a while. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import type { ProcessRef } from "../src/index.ts";
+import type { NetworkRequest, ProcessRef } from "../src/index.ts";
 import { eventually, withHost, type TestHost } from "./host-fixture.ts";
 
 // A small world of network namespaces: the "host" that the daemon lives in, an "internet" behind its uplink, and
@@ -25,15 +25,17 @@ async function namespace(): Promise<ProcessRef> {
 
 /** Answers each TCP connection and each UDP packet with the caller's address, as it is seen out there. */
 const echoServer = `
-import socket, threading
+import re, socket, subprocess, threading
 tcp = socket.create_server(("0.0.0.0", 80), backlog=100)
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-udp.bind(("0.0.0.0", 53))
-def answer_udp():
+def answer_udp(udp):
     while True:
         data, peer = udp.recvfrom(2000)
         udp.sendto(peer[0].encode() + b" " + data, peer)
-threading.Thread(target=answer_udp, daemon=True).start()
+# One for each address, so that the answer comes from the one that was asked.
+for address in re.findall("inet ([0-9.]+)", subprocess.check_output(["ip", "-4", "address"], text=True)):
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind((address, 53))
+    threading.Thread(target=answer_udp, args=(udp,), daemon=True).start()
 print("serving", flush=True)
 while True:
     connection, peer = tcp.accept()
@@ -103,11 +105,14 @@ afterEach(async () => {
   }
 });
 
-const withNetwork = (run: (host: TestHost, uplink: { uplink: string; forwardingWas: boolean }) => Promise<void>) =>
+const withNetwork = (
+  run: (host: TestHost, uplink: { uplink: string; forwardingWas: boolean }) => Promise<void>,
+  request: NetworkRequest = {},
+) =>
   withHost(
     async (host) => {
       await internet(host);
-      const network = await host.hostd.client.initNetwork();
+      const network = await host.hostd.client.initNetwork(request);
       await run(host, network);
       await host.hostd.client.finishNetwork(network);
       expect(inNetOf(host.hostd.pid, "nft", "list", "tables")).toBe("");
@@ -148,6 +153,34 @@ describe("a sandbox with a network", () => {
     });
   });
 
+  test("reaches a private range that is opened, and a resolver in a closed one, at the gateway alone", async () => {
+    await withNetwork(
+      async (host) => {
+        const sandbox = await namespace();
+        await host.hostd.client.attachNetwork(sandbox, { name: "col1", outer: "100.64.0.1" });
+        expect(connectFrom(sandbox, "192.168.5.5")).toBe("203.0.113.2 3000000 10.0.0.2");
+        expect(connectFrom(sandbox, "10.9.9.9")).toBe("ConnectionRefusedError");
+        const ask = (address: string) => inNetOf(sandbox.pid, "python3", "-c", udpClient.replace("203.0.113.1", address));
+        expect(ask("169.254.1.1")).toBe("203.0.113.2 hello\n");
+        expect(() => ask("10.9.9.9")).toThrow(/TimeoutError/);
+      },
+      { open: ["192.168.5.5/32", "192.168.6.0/24"], resolver: "10.9.9.9" },
+    );
+  });
+
+  test("of an agent that was killed is swept away, as often as asked", async () => {
+    await withNetwork(async (host) => {
+      const sandboxes = [await namespace(), await namespace()];
+      for (const [index, sandbox] of sandboxes.entries())
+        await host.hostd.client.attachNetwork(sandbox, { name: `col${index}`, outer: `100.64.0.${index + 1}` });
+      await host.hostd.client.sweepNetwork();
+      await host.hostd.client.sweepNetwork();
+      expect(inNetOf(host.hostd.pid, "ip", "-brief", "link")).not.toMatch(/^col/m);
+      expect(inNetOf(host.hostd.pid, "ip", "-brief", "link")).toMatch(/^up0/m);
+      expect(inNetOf(host.hostd.pid, "nft", "list", "tables")).toBe("");
+    });
+  });
+
   test("cannot speak with another address than its own", async () => {
     await withNetwork(async (host) => {
       const sandbox = await namespace();
@@ -162,7 +195,7 @@ describe("a sandbox with a network", () => {
     await withNetwork(async (host) => {
       const sandbox = await namespace();
       await host.hostd.client.attachNetwork(sandbox, { name: "col1", outer: "100.64.0.1" });
-      expect(await host.hostd.client.initNetwork("up0")).toEqual({ uplink: "up0", forwardingWas: true });
+      expect(await host.hostd.client.initNetwork({ uplink: "up0" })).toEqual({ uplink: "up0", forwardingWas: true });
       expect(connectFrom(sandbox, "203.0.113.1")).toMatch(/^203\.0\.113\.2 /);
     });
   });
@@ -185,8 +218,8 @@ describe("a sandbox with a network", () => {
       expect(addresses()).toMatch(/"col1" : 100\.64\.0\.1/);
       process.kill(sandbox.pid, "SIGKILL");
       await eventually(() => expect(links()).not.toMatch(/col1/));
-      await client.detachNetwork("col1");
-      await client.detachNetwork("col1");
+      await client.detachNetwork(["col1", "col77"]);
+      await client.detachNetwork(["col1", "col77"]);
       expect(addresses()).not.toMatch(/col1/);
       await expect(client.attachNetwork(sandbox, { name: "col3", outer: "100.64.0.3" })).rejects.toMatchObject({
         code: "gone",
@@ -199,8 +232,8 @@ test("net.init names an uplink that is missing, and one that does not exist", as
   await withHost(
     async ({ hostd: { client } }) => {
       await expect(client.initNetwork()).rejects.toThrow(/no default route/);
-      await expect(client.initNetwork("nope0")).rejects.toThrow(/no network device "nope0"/);
-      await expect(client.initNetwork('x";drop')).rejects.toThrow(/odd characters/);
+      await expect(client.initNetwork({ uplink: "nope0" })).rejects.toThrow(/no network device "nope0"/);
+      await expect(client.initNetwork({ uplink: 'x";drop' })).rejects.toThrow(/odd characters/);
     },
     { launcher: ["unshare", "--net", "--mount", "--propagation", "private"] },
   );

@@ -32,6 +32,7 @@ export type ErrorCode =
   | "at_capacity"
   | "draining"
   | "session_bringup_failed"
+  | "network_unavailable"
   | "operation_timeout"
   | "not_implemented";
 

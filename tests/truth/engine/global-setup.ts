@@ -10,6 +10,7 @@ import type { TestProject } from "vitest/node";
 import { repository, run } from "./programs.ts";
 import { stageImage } from "./image.ts";
 import { IMAGES } from "./images.ts";
+import { OPENED, SERVER, startOutside } from "./outside.ts";
 
 const START_LIMIT_MS = 120_000;
 
@@ -29,16 +30,32 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   const images = [];
   for (const name of IMAGES) {
     const layout = (await run(join(repository, "infra/images/build.sh"), [name, join(tools, "images")])).trim();
-    images.push(`${name}=${await stageImage(layout, join(state, "rootfs"))}`);
+    images.push({ name, ...(await stageImage(layout, join(state, "rootfs"))) });
   }
 
   const folder = await mkdtemp(join(tmpdir(), "collimate-truth-"));
   const socket = join(folder, "engine.sock");
   const engine = spawn(
     "unshare",
-    ["--mount", "--propagation", "private", process.execPath, join(import.meta.dirname, "serve.ts"), socket, ...images],
+    [
+      "--net",
+      "--mount",
+      "--propagation",
+      "private",
+      process.execPath,
+      join(import.meta.dirname, "serve.ts"),
+      socket,
+      ...images.map(({ name, reference }) => `${name}=${reference}`),
+    ],
     {
-      env: { ...process.env, COLLIMATE_TOOLS: tools, AGENT_STATE: state, NODE_ID: `node_truth${process.pid}` },
+      env: {
+        ...process.env,
+        COLLIMATE_TOOLS: tools,
+        AGENT_STATE: state,
+        NODE_ID: `node_truth${process.pid}`,
+        AGENT_NETWORK_OPEN: OPENED + "/32",
+        AGENT_NETWORK_RESOLVER: SERVER,
+      },
       stdio: ["pipe", "pipe", "inherit"],
     },
   );
@@ -59,6 +76,15 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     await stop();
     throw new Error("the engine did not start; its reasons stand above");
   }
+  const outside = await startOutside(engine.pid ?? 0, images[0]?.rootfs ?? "").catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   provide("engineSocket", socket);
-  return stop;
+  provide("enginePid", engine.pid ?? 0);
+  provide("outsidePid", outside.pid);
+  return async () => {
+    await stop();
+    await outside[Symbol.asyncDispose]();
+  };
 }

@@ -9,14 +9,14 @@ const descriptor = z.object({ digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) 
 const indexSchema = z.object({ manifests: z.array(descriptor).min(1) });
 const manifestSchema = z.object({ config: descriptor });
 
-/** @returns a reference by digest, which the engine finds unpacked */
-export async function stageImage(layout: string, store: string): Promise<string> {
+/** @returns a reference by digest, which the engine finds unpacked, and where it is */
+export async function stageImage(layout: string, store: string): Promise<{ reference: string; rootfs: string }> {
   const blob = (digest: string) => readFile(join(layout, "blobs", ...digest.split(":")), "utf8");
   const index = indexSchema.parse(JSON.parse(await readFile(join(layout, "index.json"), "utf8")));
   const digest = index.manifests[0]?.digest ?? "";
   const target = join(store, digest.replace(":", "-"));
-  const reference = `localhost/collimate/truth@${digest}`;
-  if (await stat(join(target, "config.json")).catch(() => undefined)) return reference;
+  const staged = { reference: `localhost/collimate/truth@${digest}`, rootfs: join(target, "rootfs") };
+  if (await stat(join(target, "config.json")).catch(() => undefined)) return staged;
 
   const manifest = manifestSchema.parse(JSON.parse(await blob(digest)));
   await mkdir(store, { recursive: true });
@@ -28,5 +28,5 @@ export async function stageImage(layout: string, store: string): Promise<string>
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
-  return reference;
+  return staged;
 }

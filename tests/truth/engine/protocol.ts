@@ -5,10 +5,11 @@ import { z } from "zod";
 import { IMAGES } from "./images.ts";
 
 export const askSchema = z.discriminatedUnion("verb", [
-  z.object({ verb: z.literal("create"), image: z.enum(IMAGES), ready: z.string() }),
+  z.object({ verb: z.literal("create"), image: z.enum(IMAGES), ready: z.string(), network: z.boolean() }),
   z.object({ verb: z.literal("fork"), id: z.string(), count: z.number().int().min(1).max(64) }),
   z.object({ verb: z.literal("exec"), id: z.string(), request: execRequestSchema }),
   z.object({ verb: z.literal("suspend-and-resume"), id: z.string() }),
+  z.object({ verb: z.literal("port"), id: z.string(), port: z.number().int(), say: z.string() }),
   z.object({ verb: z.literal("maps"), id: z.string() }),
   z.object({ verb: z.literal("delete"), ids: z.array(z.string()) }),
 ]);
@@ -27,5 +28,7 @@ export type Answer = z.infer<typeof answerSchema>;
 declare module "vitest" {
   interface ProvidedContext {
     engineSocket: string;
+    enginePid: number;
+    outsidePid: number;
   }
 }

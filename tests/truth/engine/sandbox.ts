@@ -29,9 +29,14 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** From the template of this image whose ready command this is. */
-  static async create(image: Image = "truth", ready = "true"): Promise<Sandbox> {
-    const { ids } = await ask({ verb: "create", image, ready });
+  static async create(image: Image = "truth", ready = "true", network = false): Promise<Sandbox> {
+    const { ids } = await ask({ verb: "create", image, ready, network });
     return new Sandbox(ids[0] ?? "");
+  }
+
+  /** With a way to the outside, and ports. */
+  static createNetworked(): Promise<Sandbox> {
+    return Sandbox.create("truth", "true", true);
   }
 
   /** The children go when this sandbox goes. */
@@ -49,6 +54,11 @@ export class Sandbox implements AsyncDisposable {
 
   exec(request: ExecRequest): Promise<Answer> {
     return ask({ verb: "exec", id: this.id, request });
+  }
+
+  /** Says a line to a port of its own, through the agent; gives the whole answer. */
+  async sayTo(port: number, line: string): Promise<string> {
+    return (await ask({ verb: "port", id: this.id, port, say: line })).stdout;
   }
 
   /** What the command wrote on standard output; anything but exit code 0 is an error that quotes it. */

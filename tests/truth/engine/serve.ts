@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The agent's engine without queues, in a mount namespace of its own: one node for a whole run, one template for each image and ready command.
- *   unshare --mount --propagation private node engine/serve.ts SOCKET NAME=REFERENCE...
+ * The agent's engine without queues, in a mount and a network namespace of its own: one node for a whole run, one template
+ * for each image and way to be ready.
+ *   unshare --net --mount --propagation private node engine/serve.ts SOCKET NAME=REFERENCE...
  * Writes one line when it is ready; stops when its standard input ends.
  */
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { json } from "node:stream/consumers";
-import { newId } from "@collimate/contracts";
+import { json, text } from "node:stream/consumers";
+import { newId, type Ready } from "@collimate/contracts";
 import { createLogger } from "@collimate/telemetry";
 import { readConfig } from "../../../apps/agent/src/config.ts";
 import { mountMemoryFolder, requireOwnMountNamespace } from "../../../apps/agent/src/memory-mount.ts";
+import { openPort } from "../../../apps/agent/src/network/port.ts";
 import { startNode } from "../../../apps/agent/src/node.ts";
 import { makePaths } from "../../../apps/agent/src/paths.ts";
 import { execInSandbox } from "../../../apps/agent/src/sandbox/exec.ts";
@@ -19,6 +21,8 @@ import { type Answer, type Ask, askSchema } from "./protocol.ts";
 
 const [socket = "", ...images] = process.argv.slice(2);
 const references = new Map(images.map((text) => text.split(/=(.*)/s, 2) as [string, string]));
+/** What programs/ports.py listens on. */
+const PORTS = [8080, 8081, 8082];
 const RESOURCES = { vcpus: 2, memory_mib: 2_048, disk_mib: 4_096, pids: 512 };
 
 interface Template {
@@ -39,16 +43,17 @@ const templates = new Map<string, Promise<Template>>();
 const child = () => ({ sandboxId: newId("sandbox"), seed: null });
 
 /** Baked when the first test wants it. */
-function templateOf(image: Image, cmd: string): Promise<Template> {
-  const key = `${image} ${cmd}`;
-  const known = templates.get(key) ?? bake(references.get(image) ?? image, cmd);
+function templateOf(image: Image, cmd: string, network: boolean): Promise<Template> {
+  const ready = network ? { cmd, network, ports: PORTS } : { cmd };
+  const key = `${image} ${JSON.stringify(ready)}`;
+  const known = templates.get(key) ?? bake(references.get(image) ?? image, ready);
   templates.set(key, known);
   return known;
 }
 
-async function bake(image: string, cmd: string): Promise<Template> {
+async function bake(image: string, ready: Ready): Promise<Template> {
   const template = { templateId: newId("template"), snapshotId: newId("snapshot") };
-  await engine.bake({ kind: "bake", ...operation(), ...template, image, ready: { cmd }, resources: RESOURCES, width: 8 }, async () => {});
+  await engine.bake({ kind: "bake", ...operation(), ...template, image, ready, resources: RESOURCES, width: 8 }, async () => {});
   return template;
 }
 
@@ -56,7 +61,7 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
   switch (ask.verb) {
     case "create": {
       const made = child();
-      const template = await templateOf(ask.image, ask.ready);
+      const template = await templateOf(ask.image, ask.ready, ask.network);
       await engine.create({ kind: "create", ...operation(), ...template, child: made, resources: RESOURCES, egress: null });
       return { ids: [made.sandboxId] };
     }
@@ -88,6 +93,11 @@ async function answer(ask: Ask, signal: AbortSignal): Promise<Partial<Answer>> {
         signal,
       );
       return { exitCode: end.exit_code, stdout: Buffer.concat(out.stdout).toString(), stderr: Buffer.concat(out.stderr).toString() };
+    }
+    case "port": {
+      const connection = await openPort(engine.registry.live(ask.id), ask.port);
+      connection.end(ask.say);
+      return { stdout: await text(connection) };
     }
     case "maps": {
       const pids = await engine.registry.live(ask.id).slot.group.processes();
@@ -135,7 +145,7 @@ async function stop(): Promise<void> {
 }
 
 try {
-  await templateOf("truth", "true");
+  await templateOf("truth", "true", false);
   server.listen(socket, () => console.log("ready"));
   await new Promise((resolve) => process.stdin.once("end", resolve).resume());
 } finally {

@@ -5,13 +5,15 @@
  */
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { CollimateError, newId, type NodeJobOf, type NodeResult } from "@collimate/contracts";
+import { CollimateError, needsNetwork, newId, type NodeJobOf, type NodeResult } from "@collimate/contracts";
 import type { Hostd } from "@collimate/host";
 import type { Logger } from "@collimate/telemetry";
 import { GuestLinks } from "../guest/links.ts";
 import type { Holders } from "../holder/holders.ts";
 import { INIT_PATH } from "../image/guest-layer.ts";
 import type { Rootfs, RootfsStore } from "../image/rootfs-store.ts";
+import type { Network } from "../network/network.ts";
+import { writeResolvConf } from "../network/resolver.ts";
 import type { AgentPaths } from "../paths.ts";
 import type { Ender } from "../sandbox/end.ts";
 import type { SandboxRegistry } from "../sandbox/registry.ts";
@@ -31,6 +33,7 @@ type BakeResult = Extract<NodeResult, { kind: "bake" }>;
 export interface BakeParts {
   readonly paths: AgentPaths;
   readonly hostd: Hostd;
+  readonly network: Network;
   readonly rootfs: RootfsStore;
   readonly guestLayer: string;
   readonly slots: Slots;
@@ -88,9 +91,11 @@ export class Baker {
   }
 
   async #boot(job: BakeJob, rootfs: Rootfs): Promise<Sandbox> {
-    const { hostd, slots, paths, registry } = this.#parts;
+    const { hostd, network, slots, paths, registry } = this.#parts;
     const host = hostd.client;
     const id = newId("sandbox");
+    const networked = needsNetwork(job.ready);
+    if (networked) await network.ready();
     const [slot] = await slots.take(1, limitsOf(job.resources));
     if (!slot) throw new CollimateError("at_capacity", "no slot");
     const folder = join(paths.sandboxes, id);
@@ -98,6 +103,7 @@ export class Baker {
     undo.defer(() => slots.give(slot));
     await rename(slot.fresh, folder);
     undo.defer(() => rm(folder, { recursive: true, force: true }));
+    if (networked) await writeResolvConf(join(folder, "upper"));
     await host.mountOverlay({
       slot: slot.index,
       target: slot.root,
@@ -117,6 +123,8 @@ export class Baker {
       env,
       addrs: [INNER_ADDRESS],
     });
+    const cable = networked ? await network.attach(process) : undefined;
+    undo.defer(async () => void (cable && (await network.detach(cable))));
     const watch = await host.watch(id, process);
     undo.defer(() => watch.stop());
     const links = new GuestLinks(hostd, process);
@@ -136,6 +144,7 @@ export class Baker {
       workdir: imageWorkdir(rootfs.config),
       user: imageUser(rootfs.config),
       ports: job.ready.ports ?? [],
+      cable,
       resources: job.resources,
       links,
       turns: new ExclusiveTurns(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Execs of this surface: a bounded number at once, their output within a bound, the rest waits in line. */
-import { CollimateError, type ExecReply, type ExecRequest } from "@collimate/contracts";
+import { CollimateError, type Egress, type ExecReply, type ExecRequest } from "@collimate/contracts";
 import pLimit from "p-limit";
 import { execInSandbox } from "../sandbox/exec.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -42,11 +42,11 @@ export class Execs {
   }
 
   /** One sandbox for one exec, ended whatever happens. A caller that leaves ends it: nothing of it can be seen later. */
-  once(template: string, requestId: string, body: ExecRequest, caller: AbortSignal): Promise<ExecReply> {
+  once(of: { template: string; egress: Egress | null }, requestId: string, body: ExecRequest, caller: AbortSignal): Promise<ExecReply> {
     const begun = performance.now();
     return this.#inLine(async () => {
       caller.throwIfAborted();
-      const { sandbox, forkTimeMs } = await this.#sessions.open(template);
+      const { sandbox, forkTimeMs } = await this.#sessions.open(of.template, of.egress);
       try {
         return await this.#run(sandbox, requestId, body, begun, forkTimeMs, caller);
       } finally {

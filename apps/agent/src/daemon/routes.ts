@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The routes of a node's own surface (wire contract, section 7). */
-import { createSessionSchema, execRequestSchema, oneShotSchema } from "@collimate/contracts";
+import { createSessionSchema, egressSchema, execRequestSchema, oneShotSchema } from "@collimate/contracts";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { readBody } from "./body.ts";
 import type { Execs } from "./execs.ts";
 import { longReply, type Patience } from "./long-reply.ts";
 import { sessionInfo, type Sessions } from "./sessions.ts";
+
+const onceSchema = oneShotSchema.extend({ egress: egressSchema.optional() });
 
 interface ById {
   Params: { id: string };
@@ -27,9 +29,9 @@ export function daemonRoutes(server: FastifyInstance, parts: DaemonParts): void 
   server.get("/v1/sessions", () => sessions.all().map((sandbox) => sessionInfo(sandbox)));
   server.post("/v1/sessions", async (request, reply) => {
     const begun = performance.now();
-    const { template_id } = readBody(createSessionSchema, request.body);
+    const { template_id, egress } = readBody(createSessionSchema, request.body);
     const gone = whenGone(reply);
-    const { sandbox, forkTimeMs } = await sessions.open(template_id);
+    const { sandbox, forkTimeMs } = await sessions.open(template_id, egress ?? null);
     // Nobody was told its id, so nobody could ever end it.
     if (gone.aborted) await sessions.close(sandbox.id);
     return reply.code(201).send({ ...sessionInfo(sandbox), fork_time_ms: forkTimeMs, create_time_ms: performance.now() - begun });
@@ -44,9 +46,13 @@ export function daemonRoutes(server: FastifyInstance, parts: DaemonParts): void 
     return longReply(reply, execs.exec(request.params.id, request.id, body), parts.patience);
   });
   server.post("/v1/exec", (request, reply) => {
-    const { template_id } = readBody(oneShotSchema, request.body);
+    const { template_id, egress } = readBody(onceSchema, request.body);
     const body = readBody(execRequestSchema, request.body);
-    return longReply(reply, execs.once(template_id, request.id, body, whenGone(reply)), parts.patience);
+    return longReply(
+      reply,
+      execs.once({ template: template_id, egress: egress ?? null }, request.id, body, whenGone(reply)),
+      parts.patience,
+    );
   });
 }
 

@@ -4,7 +4,7 @@
  * platform's database, no meter. The heartbeat lists them apart, so that the scheduler does not take them for strays.
  * Nobody but this file ends the ones that were forgotten: an idle limit does.
  */
-import { CollimateError, newId, type SessionInfo } from "@collimate/contracts";
+import { CollimateError, type Egress, newId, type SessionInfo } from "@collimate/contracts";
 import type { Logger } from "@collimate/telemetry";
 import { LRUCache } from "lru-cache";
 import type { Engine } from "../engine.ts";
@@ -46,14 +46,14 @@ export class Sessions {
   }
 
   /** `reference`: the id of a template or of one of its snapshots. Names are the platform's: this node does not know them. */
-  async open(reference: string): Promise<Opened> {
+  async open(reference: string, egress: Egress | null = null): Promise<Opened> {
     const { engine, stopping, reserveBytes } = this.#parts;
     if (stopping.aborted) throw draining();
     const manifest = engine.findTemplate(reference);
     if (!manifest) throw new NoTemplate(reference);
     const { available } = await readMemory();
     if (available <= reserveBytes) throw new CollimateError("at_capacity", "this node has no memory left for another sandbox");
-    return this.#create(manifest).catch((error: unknown) => {
+    return this.#create(manifest, egress).catch((error: unknown) => {
       // Nothing was kept, whatever it was: clients repeat even a POST on these words.
       if (stopping.aborted) throw draining();
       if (error instanceof CollimateError && error.code === "create_failed")
@@ -62,7 +62,7 @@ export class Sessions {
     });
   }
 
-  async #create(manifest: Manifest): Promise<Opened> {
+  async #create(manifest: Manifest, egress: Egress | null): Promise<Opened> {
     const { engine } = this.#parts;
     const id = newId("sandbox");
     const created = await engine.create({
@@ -74,7 +74,7 @@ export class Sessions {
       snapshotId: manifest.id,
       child: { sandboxId: id, seed: null },
       resources: manifest.resources,
-      egress: null,
+      egress,
     });
     return { sandbox: engine.registry.live(id), forkTimeMs: created.forkTimeMs };
   }

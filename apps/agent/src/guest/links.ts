@@ -151,6 +151,11 @@ export class GuestLinks {
     await this.#client.exec({ code, language: "python", settle: true, timeoutMs: 60_000 }, { signal: this.#closed.signal });
   }
 
+  /** A connection to a port inside. A fork leaves it alone: the parent keeps it, in children it is closed. */
+  connect(port: number): Promise<Duplex> {
+    return this.#hostd.dial(this.#process, { tcp: port }, { signal: this.#closed.signal });
+  }
+
   /** Status of a GET to a server inside, on its loopback. */
   async httpStatus(port: number, path: string): Promise<number> {
     const signal = AbortSignal.any([AbortSignal.timeout(HTTP_LIMIT_MS), this.#closed.signal]);

@@ -30,7 +30,12 @@ export class Creator {
 
   async create(job: NodeJobOf<"create">): Promise<Extract<NodeResult, { kind: "create" }>> {
     const begun = performance.now();
-    const sandbox = await this.#restore(job.snapshotId, { id: job.child.sandboxId, tenantId: job.tenantId, resources: job.resources });
+    const sandbox = await this.#restore(job.snapshotId, {
+      id: job.child.sandboxId,
+      tenantId: job.tenantId,
+      resources: job.resources,
+      egress: job.egress,
+    });
     return {
       kind: "create",
       sandboxId: sandbox.id,
@@ -43,7 +48,12 @@ export class Creator {
   /** The suspended snapshot is given up with the sandbox that it became: the sandbox alone needs it from then on. */
   async resume(job: NodeJobOf<"resume">): Promise<Extract<NodeResult, { kind: "resume" }>> {
     const begun = performance.now();
-    const sandbox = await this.#restore(job.snapshotId, { id: job.sandboxId, tenantId: job.tenantId, resources: job.resources });
+    const sandbox = await this.#restore(job.snapshotId, {
+      id: job.sandboxId,
+      tenantId: job.tenantId,
+      resources: job.resources,
+      egress: null,
+    });
     await this.#parts.snapshots.release(job.snapshotId);
     return {
       kind: "resume",
@@ -54,7 +64,7 @@ export class Creator {
     };
   }
 
-  async #restore(snapshotId: string, who: Pick<StartRequest, "id" | "tenantId" | "resources">): Promise<Sandbox> {
+  async #restore(snapshotId: string, who: Pick<StartRequest, "id" | "tenantId" | "resources" | "egress">): Promise<Sandbox> {
     const { registry, slots, snapshots, holders, starter, restores } = this.#parts;
     const present = registry.find(who.id);
     if (present && !present.ending) return present;

@@ -2,6 +2,7 @@
 /** Ends sandboxes and gives back all that they had. Killing init ends every process of its pid namespace; the cgroup catches the rest. */
 import { rm } from "node:fs/promises";
 import type { HostClient } from "@collimate/host";
+import type { Network } from "../network/network.ts";
 import type { Slots } from "../slot/slots.ts";
 import type { SnapshotStore } from "../snapshot/store.ts";
 import type { SandboxRegistry } from "./registry.ts";
@@ -9,13 +10,15 @@ import type { Sandbox } from "./sandbox.ts";
 
 export class Ender {
   readonly #host: HostClient;
+  readonly #network: Network;
   readonly #slots: Slots;
   readonly #snapshots: SnapshotStore;
   readonly #registry: SandboxRegistry;
   readonly #running = new Map<string, Promise<number>>();
 
-  constructor(host: HostClient, slots: Slots, snapshots: SnapshotStore, registry: SandboxRegistry) {
+  constructor(host: HostClient, network: Network, slots: Slots, snapshots: SnapshotStore, registry: SandboxRegistry) {
     this.#host = host;
+    this.#network = network;
     this.#slots = slots;
     this.#snapshots = snapshots;
     this.#registry = registry;
@@ -36,6 +39,7 @@ export class Ender {
     await this.#host.kill(sandbox.process);
     await sandbox.slot.group.killAll();
     const endedAt = Date.now();
+    if (sandbox.cable) await this.#network.detach(sandbox.cable);
     await sandbox.watch.stop();
     this.#registry.remove(sandbox.id);
     await this.#slots.give(sandbox.slot);

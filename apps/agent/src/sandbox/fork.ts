@@ -122,6 +122,7 @@ export class Forker {
               id: wanted.sandboxId,
               tenantId: parent.tenantId,
               resources: job.resources,
+              egress: job.egress,
               snapshot: taken.snapshot,
               holder,
               slot,

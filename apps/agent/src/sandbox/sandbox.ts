@@ -26,6 +26,8 @@ export interface Sandbox {
   readonly workdir: string;
   readonly user: string;
   readonly ports: readonly number[];
+  /** The host's end of its cable; undefined: it has loopback alone. */
+  readonly cable: string | undefined;
   readonly resources: Resources;
   readonly links: GuestLinks;
   /** A snapshot, a suspend and a delete each want the sandbox for themselves. */

@@ -3,11 +3,13 @@
 import { randomBytes } from "node:crypto";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { CollimateError, type Resources } from "@collimate/contracts";
+import { CollimateError, type Egress, type Resources } from "@collimate/contracts";
 import type { Holder } from "@collimate/criu";
 import type { Hostd, HostClient } from "@collimate/host";
 import type { AgentPaths } from "../paths.ts";
 import { GuestLinks } from "../guest/links.ts";
+import { wantsNetwork } from "../network/egress.ts";
+import type { Network } from "../network/network.ts";
 import type { Slot } from "../slot/slot.ts";
 import type { Snapshot, SnapshotStore } from "../snapshot/store.ts";
 import type { RootfsStore } from "../image/rootfs-store.ts";
@@ -27,6 +29,7 @@ export interface StartRequest {
   readonly id: string;
   readonly tenantId: string;
   readonly resources: Resources;
+  readonly egress: Egress | null;
   readonly snapshot: Snapshot;
   readonly holder: Holder;
   readonly slot: Slot;
@@ -38,13 +41,15 @@ export class Starter {
   readonly #hostd: Hostd;
   readonly #snapshots: SnapshotStore;
   readonly #rootfs: RootfsStore;
+  readonly #network: Network;
 
-  constructor(paths: AgentPaths, hostd: Hostd, snapshots: SnapshotStore, rootfs: RootfsStore) {
+  constructor(paths: AgentPaths, hostd: Hostd, snapshots: SnapshotStore, rootfs: RootfsStore, network: Network) {
     this.#paths = paths;
     this.#host = hostd.client;
     this.#hostd = hostd;
     this.#snapshots = snapshots;
     this.#rootfs = rootfs;
+    this.#network = network;
   }
 
   /** The lower layers of a sandbox on these snapshot layers, top to bottom. */
@@ -58,6 +63,8 @@ export class Starter {
     const { snapshot, slot, id } = request;
     const { manifest } = snapshot;
     const folder = join(this.#paths.sandboxes, id);
+    const networked = wantsNetwork(manifest.network, request.egress);
+    if (networked) await this.#network.ready();
     await using undo = new AsyncDisposableStack();
 
     this.#snapshots.retain(manifest.id);
@@ -80,6 +87,12 @@ export class Starter {
     };
     undo.defer(unmount);
 
+    let cable: string | undefined;
+    undo.defer(async () => void (cable && (await this.#network.detach(cable))));
+    // Before sockets are restored: a UDP socket that is connected to the outside wants a route there.
+    const attach = async (pid: number): Promise<void> => {
+      cable = await this.#network.attach({ pid, startTime: startTimeOf(pid) });
+    };
     // Before the restore: one that broke off may have left half a tree.
     undo.defer(() => slot.group.killAll());
     const restored = await request.holder.restore({
@@ -90,6 +103,7 @@ export class Starter {
       oomScoreAdj: OOM_SCORE,
       work: join(folder, "restore"),
       limitMs: RESTORE_LIMIT_MS,
+      ...(networked ? { onNetworkNamespace: attach } : {}),
     });
     const process = { pid: restored.pid, startTime: startTimeOf(restored.pid) };
     const links = new GuestLinks(this.#hostd, process);
@@ -120,6 +134,7 @@ export class Starter {
       workdir: manifest.workdir,
       user: manifest.user,
       ports: manifest.ports,
+      cable,
       resources: request.resources,
       links,
       turns: new ExclusiveTurns(),

@@ -17,6 +17,8 @@ export const manifestSchema = z.object({
   workdir: z.string(),
   user: z.string(),
   ports: z.array(z.number()),
+  /** Whether it had an interface to the outside; who is restored from it gets one too. */
+  network: z.boolean().default(false),
   resources: resourcesSchema,
   /** Bytes of process memory in the images. */
   privateBytes: z.number(),

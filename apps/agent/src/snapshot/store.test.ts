@@ -18,6 +18,7 @@ const manifest = (id: string, layers: string[] = [], kind: Manifest["kind"] = "t
   workdir: "/",
   user: "",
   ports: [],
+  network: false,
   resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 },
   privateBytes: 1,
   kernel: "6",

@@ -85,6 +85,7 @@ export class SnapshotTaker {
         workdir: sandbox.workdir,
         user: sandbox.user,
         ports: [...sandbox.ports],
+        network: sandbox.cable !== undefined,
         resources: sandbox.resources,
         privateBytes: dumped.pagesWritten * PAGE,
         kernel: release(),

@@ -39,6 +39,16 @@ describe("POST /v1/sandboxes", () => {
     expect(row.egress).toEqual({ mode: "none" });
   });
 
+  it("gives a demo key no network, also where a catalog template has one", async () => {
+    const owner = await t().tenant("pro");
+    const made = await owner.ask("POST", "/v1/templates", { name: "web", image: "registry.test/w", ready: { network: true } });
+    await t().api.services.tenants.setVisibility(made.body.id, "public");
+    const created = await (await t().tenant("demo")).ask("POST", "/v1/sandboxes", { template: made.body.id });
+    expect(created.status).toBe(201);
+    const row = await t().database.client.sandbox.findUniqueOrThrow({ where: { id: created.body.id } });
+    expect(row.egress).toEqual({ mode: "none" });
+  });
+
   it("takes the template's name, and waits for its bake", async () => {
     const { ask } = await t().tenant();
     t().placement.answer = (operation) => (operation.kind === "bake" ? "leave" : undefined);

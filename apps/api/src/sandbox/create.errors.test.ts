@@ -15,6 +15,18 @@ describe("POST /v1/sandboxes", () => {
     expect(answer).toMatchObject({ status: 400, body: { code: "bad_request", message: expect.stringMatching(message) } });
   });
 
+  it("501 for a policy that nobody would enforce: the template has a network", async () => {
+    const { ask } = await t().tenant();
+    const made = await ask("POST", "/v1/templates", { name: "net", image: "registry.test/n", ready: { network: true } });
+    for (const egress of [{ allow: ["example.org"] }, { mode: "denylist", deny: [] }, { preset: "rl-leakage" }])
+      expect(await ask("POST", "/v1/sandboxes", { template: made.body.id, egress })).toMatchObject({
+        status: 501,
+        body: { code: "not_implemented", message: expect.stringMatching(/^egress: /) },
+      });
+    for (const egress of [undefined, {}, { mode: "open" }, { mode: "none" }])
+      expect(await ask("POST", "/v1/sandboxes", { template: made.body.id, egress })).toMatchObject({ status: 201 });
+  });
+
   it("401 for no key, a malformed one, an unknown one and one with a wrong secret, in the same words", async () => {
     const { apiKey } = await t().tenant();
     const wrong = `${apiKey.slice(0, -1)}${apiKey.endsWith("a") ? "b" : "a"}`;

@@ -38,7 +38,7 @@ export async function createSandbox(
     const template = await templateReady(platform, scope, body.template, hold);
     return async (tx) => {
       await admit(tx, caller.tier, 1);
-      const row = newSandbox(template, body);
+      const row = newSandbox(template, body, caller.tier);
       await tx.insertSandboxes([row]);
       return { kind: "create", templateId: template.id, sandboxIds: [row.id], request: {}, deadlineMs: DEADLINE_MS, leased: true };
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a create and a fork write into their rows. */
-import { CollimateError, labelsSchema, newId } from "@collimate/contracts";
-import type { CreateSandbox, ForkSandbox } from "@collimate/contracts";
+import { CollimateError, isUnrestricted, labelsSchema, needsNetwork, newId, TIER_LIMITS } from "@collimate/contracts";
+import type { CreateSandbox, Egress, ForkSandbox, Tier } from "@collimate/contracts";
 import { Prisma } from "@collimate/db";
 import type { Sandbox, Template } from "@collimate/db";
 import { templateSpecSchema } from "../template/spec.ts";
@@ -13,13 +13,23 @@ export function refuseSecrets(body: CreateSandbox): void {
   if ((body.secret_refs?.length ?? 0) > 0) throw new CollimateError("not_implemented", "secret_refs: this server keeps no secrets yet");
 }
 
-export function newSandbox(template: Template, body: CreateSandbox): NewSandbox & { id: string } {
+/** What a sandbox of this template may reach. Without a network every policy holds by itself. */
+function egressOf(template: Template, body: CreateSandbox, tier: Tier): Egress | undefined {
+  if (!needsNetwork(templateSpecSchema.parse(template.spec).ready)) return body.egress;
+  // The demo tier has no network, also in sandboxes of a catalog template that has one.
+  if (!TIER_LIMITS[tier].network) return { mode: "none" };
+  if (body.egress?.mode !== "none" && !isUnrestricted(body.egress ?? null))
+    throw new CollimateError("not_implemented", "egress: this server has no policies but open and none yet, for a template with a network");
+  return body.egress;
+}
+
+export function newSandbox(template: Template, body: CreateSandbox, tier: Tier): NewSandbox & { id: string } {
   return {
     id: newId("sandbox"),
     templateId: template.id,
     label: body.label ?? "",
     labels: body.labels ?? {},
-    egress: body.egress ?? Prisma.DbNull,
+    egress: egressOf(template, body, tier) ?? Prisma.DbNull,
     secretRefs: [],
     resources: { ...templateSpecSchema.parse(template.spec).resources },
   };

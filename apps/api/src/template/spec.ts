@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a template is made of. Widths are no part of it: they say how many, not what. */
-import { CollimateError, readySchema, resourcesSchema } from "@collimate/contracts";
+import { CollimateError, needsNetwork, readySchema, resourcesSchema } from "@collimate/contracts";
 import type { CreateTemplate, Ready, Resources, Tier } from "@collimate/contracts";
 import { TIER_LIMITS } from "@collimate/contracts";
 import { z } from "zod";
@@ -20,11 +20,6 @@ export function specOf(body: CreateTemplate): TemplateSpec {
 /** Equal for equal bodies, in whatever order their fields came. */
 export function specHash(image: string, spec: TemplateSpec): string {
   return sha256(canonicalJson({ image, ...spec }));
-}
-
-/** Ports, an HTTP check or `network` need an interface (wire contract, section 6). */
-export function needsNetwork(ready: Ready): boolean {
-  return ready.network === true || ready.http !== undefined || (ready.ports?.length ?? 0) > 0;
 }
 
 export function checkTier(tier: Tier, spec: TemplateSpec): void {

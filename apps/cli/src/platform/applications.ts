@@ -82,7 +82,7 @@ export const agent: Part = {
   },
 };
 
-/** Settings of the caller's that a service may need to reach the outside: proxies and certificates. */
+/** Settings of the caller's that a service may need to reach the outside, or that say what sandboxes may reach. */
 const PASSED_ON = [
   "HTTP_PROXY",
   "HTTPS_PROXY",
@@ -94,6 +94,9 @@ const PASSED_ON = [
   "SSL_CERT_DIR",
   "NODE_EXTRA_CA_CERTS",
   "LOG_LEVEL",
+  "AGENT_NETWORK_OPEN",
+  "AGENT_NETWORK_RESOLVER",
+  "AGENT_NETWORK_UPLINK",
   "HOME",
 ];
 
