@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 
 import { Hostd, HostClient } from "../src/index.ts";
 import { hostdBinary } from "./build-programs.ts";
-import { booted, childrenOf, eventually, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
+import { booted, eventually, mounted, sandboxProcesses, SLOT, withHost } from "./host-fixture.ts";
 
 async function sendRaw(socketPath: string, bytes: string | Buffer): Promise<string> {
   const socket = connect(socketPath);
