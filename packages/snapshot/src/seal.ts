@@ -77,3 +77,10 @@ async function sync(path: string): Promise<void> {
   await using file = await open(path, "r");
   await file.sync();
 }
+
+/** Its images are gone and only its layer is still needed; the manifest may have changed with that. */
+export async function sealLayerAlone(folder: string): Promise<void> {
+  const sealed = await readSeal(folder).catch(() => undefined);
+  if (!sealed) return;
+  await writeSeal(folder, { ...sealed, images: [], manifest: await digestOf(await readFile(join(folder, MANIFEST_FILE))) });
+}

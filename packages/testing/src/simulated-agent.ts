@@ -98,6 +98,7 @@ export class SimulatedAgent implements AsyncDisposable {
         snapshotId,
         ...one,
         resident: true,
+        pushed: false,
         privateBytes: this.#options.privateBytes ?? 0,
       })),
       sandboxes: [...this.sandboxes],

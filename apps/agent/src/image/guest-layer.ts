@@ -4,9 +4,19 @@
  * /tmp is left to the image (it may be a symbolic link there); init makes it where an image has none.
  */
 import { createHash } from "node:crypto";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "../program.ts";
+
+/** Where the layer of a build lies. */
+export const guestLayerOf = (folder: string, build: string): string => join(folder, build, "layer");
+
+/** The builds that this node has. */
+export async function guestBuilds(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => BUILD.test(name));
+}
+
+const BUILD = /^[0-9a-f]{16}$/;
 
 /** Path of init inside a sandbox. */
 export const INIT_PATH = "/.collimate/init";
@@ -28,14 +38,14 @@ const LINKS = [
   ["/proc/self/fd/2", "stderr"],
 ] as const;
 
-/** Makes the layer for this build of init; returns its folder. A new init gets a new folder: snapshots name the one they ran on. */
+/** Makes the layer for this build of init and names the build. A new init gets a new folder: snapshots name the build they ran on. */
 export async function ensureGuestLayer(folder: string, initBinary: string): Promise<string> {
   const hash = createHash("sha256")
     .update(await readFile(initBinary))
     .digest("hex")
     .slice(0, 16);
   const target = join(folder, hash);
-  if (await stat(join(target, "complete")).catch(() => undefined)) return join(target, "layer");
+  if (await stat(join(target, "complete")).catch(() => undefined)) return hash;
   const work = await mkdtemp(join(folder, "make-"));
   const layer = join(work, "layer");
   for (const [name, mode] of [
@@ -63,5 +73,5 @@ export async function ensureGuestLayer(folder: string, initBinary: string): Prom
   await writeFile(join(work, "complete"), "");
   await rm(target, { recursive: true, force: true });
   await rename(work, target);
-  return join(target, "layer");
+  return hash;
 }
