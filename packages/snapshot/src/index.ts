@@ -6,5 +6,5 @@ export { Repository } from "./registry/client.ts";
 export { LocalChunks } from "./registry/local-chunks.ts";
 export { find, type Found, pull, type Pulled } from "./registry/pull.ts";
 export { push, type Pushed } from "./registry/push.ts";
-export { IMAGES, LAYER, readSeal, seal, sealLayerAlone, type Seal } from "./seal.ts";
+export { describeFolder, IMAGES, LAYER, readSeal, seal, sealLayerAlone, type Seal } from "./seal.ts";
 export { verify, verifySizes } from "./verify.ts";

@@ -37,19 +37,21 @@ export async function imageNames(folder: string): Promise<string[]> {
 export const describeImage = (folder: string, name: string): Promise<Chunked> => describeChunks(fileChunks(join(folder, IMAGES, name)));
 export const describeLayer = (folder: string): Promise<Chunked> => describeChunks(streamChunks(packLayer(join(folder, LAYER))));
 
+export async function describeFolder(folder: string): Promise<Pick<Seal, "images" | "layer">> {
+  const images: Seal["images"] = [];
+  for (const name of await imageNames(folder)) images.push({ name, ...(await describeImage(folder, name)) });
+  return { images, layer: await describeLayer(folder) };
+}
+
 /** Reads the whole snapshot once. What it says is on disk for good when it returns. */
 export async function seal(folder: string): Promise<Seal> {
-  const images: Seal["images"] = [];
-  for (const name of await imageNames(folder)) {
-    images.push({ name, ...(await describeImage(folder, name)) });
-    await sync(join(folder, IMAGES, name));
-  }
+  const contents = await describeFolder(folder);
+  for (const { name } of contents.images) await sync(join(folder, IMAGES, name));
   const made: Seal = {
     format: 2,
     chunkBytes: CHUNK_BYTES,
     manifest: await digestOf(await readFile(join(folder, MANIFEST_FILE))),
-    images,
-    layer: await describeLayer(folder),
+    ...contents,
   };
   await writeSeal(folder, made);
   return made;
