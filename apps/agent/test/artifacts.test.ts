@@ -59,7 +59,9 @@ class Node implements AsyncDisposable {
   /** The heartbeat that shows the snapshot so. */
   beat(shows: (snapshots: Heartbeat["snapshots"]) => boolean): Promise<Heartbeat> {
     const since = Date.now();
-    return this.platform.next((report): report is Heartbeat => report.kind === "heartbeat" && report.at >= since && shows(report.snapshots));
+    return this.platform.next(
+      (report): report is Heartbeat => report.kind === "heartbeat" && report.at >= since && shows(report.snapshots),
+    );
   }
 
   async suspend(sandboxId: string): Promise<string> {
@@ -118,7 +120,9 @@ describe("what lasts", () => {
       const fresh = await platform.create(template);
       expect(await platform.python(fresh, "print(baked)")).toBe("41\n");
       await node.resume(child, snapshotId);
-      expect(await platform.python(child, "print(open('/digest').read() == str(hash(data)), open('/from-parent').read())")).toBe("True p\n");
+      expect(await platform.python(child, "print(open('/digest').read() == str(hash(data)), open('/from-parent').read())")).toBe(
+        "True p\n",
+      );
     }),
   );
 

@@ -33,5 +33,6 @@ export function obstacles(snapshot: Manifest, host: NodeFacts): string[] {
 
 export function insistOnCompatible(snapshot: Manifest, host: NodeFacts): void {
   const found = obstacles(snapshot, host);
-  if (found.length > 0) throw new CollimateError("snapshot_incompatible", `snapshot ${snapshot.id} cannot be restored here: ${found.join("; ")}`);
+  if (found.length > 0)
+    throw new CollimateError("snapshot_incompatible", `snapshot ${snapshot.id} cannot be restored here: ${found.join("; ")}`);
 }

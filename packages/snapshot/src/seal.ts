@@ -71,7 +71,9 @@ export async function readSeal(folder: string): Promise<Seal | undefined> {
   try {
     return sealSchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new CollimateError("snapshot_damaged", `${path} cannot be read: it is not the list of checksums that was written`, { cause: error });
+    throw new CollimateError("snapshot_damaged", `${path} cannot be read: it is not the list of checksums that was written`, {
+      cause: error,
+    });
   }
 }
 

@@ -25,7 +25,11 @@ describe("a sealed snapshot", () => {
   });
 
   it.each<[string, string, (folder: string) => Promise<void>]>([
-    ["one byte of an image", "images/pages-1.img is damaged: bytes 4194304 to 8388608", (f) => flip(join(f, "images/pages-1.img"), 5_000_000)],
+    [
+      "one byte of an image",
+      "images/pages-1.img is damaged: bytes 4194304 to 8388608",
+      (f) => flip(join(f, "images/pages-1.img"), 5_000_000),
+    ],
     ["a cut image", "images/pages-1.img is damaged: it has 5 bytes", (f) => truncate(join(f, "images/pages-1.img"), 5)],
     ["a missing image", "images/inventory.img is damaged: it is missing", (f) => rm(join(f, "images/inventory.img"))],
     ["a file of the layer", "upper is damaged", (f) => appendFile(join(f, "upper/etc/file"), "x")],

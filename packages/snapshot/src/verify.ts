@@ -12,7 +12,8 @@ export async function verify(folder: string): Promise<boolean> {
   const sealed = await readSeal(folder);
   if (!sealed) return false;
   await verifySizes(folder, sealed);
-  if ((await digestOf(await readFile(join(folder, MANIFEST_FILE)))) !== sealed.manifest) throw damaged(join(folder, MANIFEST_FILE), "it was altered");
+  if ((await digestOf(await readFile(join(folder, MANIFEST_FILE)))) !== sealed.manifest)
+    throw damaged(join(folder, MANIFEST_FILE), "it was altered");
   for (const image of sealed.images) compare(join(folder, IMAGES, image.name), image, await describeImage(folder, image.name));
   compare(join(folder, LAYER), sealed.layer, await describeLayer(folder));
   return true;
@@ -33,7 +34,10 @@ function compare(path: string, wanted: Chunked, found: Chunked): void {
   const at = wanted.chunks.findIndex((digest, index) => digest !== found.chunks[index]);
   if (at >= 0) {
     const end = Math.min((at + 1) * CHUNK_BYTES, wanted.size);
-    throw damaged(path, path.endsWith(`/${LAYER}`) ? "a file in it was altered" : `bytes ${at * CHUNK_BYTES} to ${end} are not those that were written`);
+    throw damaged(
+      path,
+      path.endsWith(`/${LAYER}`) ? "a file in it was altered" : `bytes ${at * CHUNK_BYTES} to ${end} are not those that were written`,
+    );
   }
   if (wanted.size !== found.size) throw damaged(path, `it has ${found.size} bytes instead of ${wanted.size}`);
 }

@@ -67,7 +67,9 @@ export class Artifacts {
         if (to !== undefined && to === this.#parts.registry?.address) this.#pushed.add(manifest.id);
         else this.#pushLater(manifest.id);
       }
-      if (manifest.kind === "suspend") this.sealInBackground(manifest.id);
+      // One that was not sealed in time; of damage a restore tells.
+      const isSealed = await readSeal(folder).catch(() => true);
+      if (manifest.kind === "suspend" && !isSealed) this.sealInBackground(manifest.id);
     }
   }
 

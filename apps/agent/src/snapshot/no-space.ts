@@ -12,7 +12,10 @@ export function asNoSpace(error: unknown): unknown {
     const said = FULL.exec(`${cause.message}\n${detail}`);
     if (!said) continue;
     const what = error instanceof Error ? error.message.split("\n")[0] : "";
-    return new CollimateError("no_space", `the node's disk or memory for snapshots is full: ${what}`, { cause: error, ...(detail ? { detail } : {}) });
+    return new CollimateError("no_space", `the node's disk or memory for snapshots is full: ${what}`, {
+      cause: error,
+      ...(detail ? { detail } : {}),
+    });
   }
   return error;
 }

@@ -142,7 +142,7 @@ export class SnapshotStore {
       below.above -= 1;
       if (below.above > 0 || below.uses > 0) continue;
       this.#entries.delete(id);
-      await this.abandon(id);
+      await this.#remove(below.snapshot.manifest);
     }
   }
 

@@ -7,7 +7,10 @@ import { OCI_MANIFEST } from "./client.ts";
 export const ARTIFACT = "application/vnd.collimate.snapshot.v2";
 export const MANIFEST_TYPE = "application/vnd.collimate.snapshot.manifest.v2+json";
 export const SEAL_TYPE = "application/vnd.collimate.snapshot.seal.v2+json";
-export const CHUNK_TYPES = { plain: "application/vnd.collimate.snapshot.chunk.v2", zstd: "application/vnd.collimate.snapshot.chunk.v2+zstd" } as const;
+export const CHUNK_TYPES = {
+  plain: "application/vnd.collimate.snapshot.chunk.v2",
+  zstd: "application/vnd.collimate.snapshot.chunk.v2+zstd",
+} as const;
 /** Names, in a chunk's descriptor, the digest of its bytes before they were compressed. */
 export const CONTENT = "dev.collimate.content";
 /** Of a manifest or a seal: 256 GiB of memory need 8 MiB of digests. */

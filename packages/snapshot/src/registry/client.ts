@@ -63,7 +63,8 @@ export class Repository {
     const reply = await this.#call(`blobs/${digest}`, { method: "GET" });
     if (reply.status !== 200) throw await this.#refused(reply, `blob ${digest}`);
     const bytes = await readAll(reply, limit);
-    if ((await digestOf(bytes)) !== digest) throw new CollimateError("snapshot_damaged", `the registry's blob ${digest} is not what its name says`);
+    if ((await digestOf(bytes)) !== digest)
+      throw new CollimateError("snapshot_damaged", `the registry's blob ${digest} is not what its name says`);
     return bytes;
   }
 

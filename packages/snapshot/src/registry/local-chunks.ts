@@ -40,7 +40,8 @@ export class LocalChunks {
     for (const { name, size, chunks } of sealed?.images ?? []) {
       for (const [at, digest] of chunks.entries()) {
         const offset = at * CHUNK_BYTES;
-        if (digest !== null) this.#places.set(digest, { path: join(folder, IMAGES, name), offset, length: Math.min(CHUNK_BYTES, size - offset) });
+        if (digest !== null)
+          this.#places.set(digest, { path: join(folder, IMAGES, name), offset, length: Math.min(CHUNK_BYTES, size - offset) });
       }
     }
   }

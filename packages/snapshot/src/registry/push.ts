@@ -58,7 +58,11 @@ async function* contents(folder: string, sealed: Seal): AsyncGenerator<Piece> {
   yield* numbered(streamChunks(packLayer(join(folder, LAYER))), sealed.layer.chunks, LAYER);
 }
 
-async function* numbered(pieces: AsyncIterable<Buffer<ArrayBuffer>>, digests: readonly (string | null)[], place: string): AsyncGenerator<Piece> {
+async function* numbered(
+  pieces: AsyncIterable<Buffer<ArrayBuffer>>,
+  digests: readonly (string | null)[],
+  place: string,
+): AsyncGenerator<Piece> {
   let at = 0;
   for await (const bytes of pieces) yield { bytes, digest: digests[at++], place };
 }

@@ -36,7 +36,12 @@ function setAttribute(path: string, name: string, value: string): void {
 }
 
 export function attribute(path: string, name: string): string {
-  return execFileSync("python3", ["-c", "import os, sys; print(os.getxattr(sys.argv[1], sys.argv[2]).decode(), end='')", path, name]).toString();
+  return execFileSync("python3", [
+    "-c",
+    "import os, sys; print(os.getxattr(sys.argv[1], sys.argv[2]).decode(), end='')",
+    path,
+    name,
+  ]).toString();
 }
 
 export class Folders implements AsyncDisposable {
