@@ -19,6 +19,8 @@ const LEVEL = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 /** A chunk that shrinks by less is sent as it is: whoever reads it is spared the work. */
 const WORTH_IT = 0.9;
 const AT_ONCE = 4;
+/** Chunks that are read ahead of what is being sent. */
+const IN_MEMORY = 2 * AT_ONCE;
 
 export interface Pushed {
   readonly digest: string;
@@ -71,6 +73,8 @@ class Upload {
   readonly #repository: Repository;
   readonly #limit = pLimit(AT_ONCE);
   readonly #running = new Map<string, Promise<ChunkDescriptor>>();
+  /** Only what has not ended: a race with one that has ended would not wait. */
+  readonly #inMemory = new Set<Promise<void>>();
   sent = 0;
   sentBytes = 0;
 
@@ -87,8 +91,12 @@ class Upload {
     const work = this.#limit(() => this.#send(chunk, found));
     work.catch(() => undefined);
     this.#running.set(found, work);
-    // Never more chunks in memory than are being sent, twice over.
-    while (this.#limit.pendingCount >= AT_ONCE) await Promise.race([...this.#running.values()].slice(-2 * AT_ONCE));
+    const inMemory = work.then(
+      () => void this.#inMemory.delete(inMemory),
+      () => void this.#inMemory.delete(inMemory),
+    );
+    this.#inMemory.add(inMemory);
+    if (this.#inMemory.size >= IN_MEMORY) await Promise.race(this.#inMemory);
   }
 
   done(): Promise<ChunkDescriptor[]> {
