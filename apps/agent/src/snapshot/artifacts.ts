@@ -219,7 +219,10 @@ export class Artifacts {
       const { folder, manifest } = snapshots.get(id);
       await this.#sealIfOpen(snapshots.get(id));
       const { digest, chunks, sent, sentBytes } = await push(folder, manifest, registry.repository);
-      if (!snapshots.has(id)) return void (await registry.repository.deleteManifest(id));
+      if (!snapshots.has(id)) {
+        await registry.repository.deleteManifest(id);
+        return;
+      }
       await writeFile(join(folder, PUSHED_FILE), registry.address);
       this.#pushed.add(id);
       log.info({ snapshotId: id, digest, chunks, sent, sentBytes }, "a snapshot was pushed");

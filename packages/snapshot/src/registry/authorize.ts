@@ -18,12 +18,12 @@ export async function authorize(challenge: string, repository: string, credentia
     if (basic) return basic;
     throw new CollimateError("upstream_error", "the snapshot registry asks for credentials and none are set");
   }
-  const parameters = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
-  const realm = parameters["realm"];
+  const parameters = new Map([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]));
+  const [realm, service] = [parameters.get("realm"), parameters.get("service")];
   if (!/^bearer\b/i.test(challenge) || !realm || !URL.canParse(realm))
     throw new CollimateError("upstream_error", "the snapshot registry asks for a kind of login that is not known");
   const url = new URL(realm);
-  if (parameters["service"]) url.searchParams.set("service", parameters["service"]);
+  if (service) url.searchParams.set("service", service);
   url.searchParams.set("scope", `repository:${repository}:pull,push,delete`);
   const reply = await fetch(url, { signal: AbortSignal.timeout(LIMIT_MS), headers: basic ? { authorization: basic } : {} });
   if (!reply.ok) throw new CollimateError("upstream_error", `the registry's login at ${url.host} answered ${reply.status}`);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The part of the OCI distribution specification that artifacts need: blobs and manifests of one repository. */
 import { CollimateError } from "@collimate/contracts";
-import { z } from "zod";
+import type { z } from "zod";
 import { digestOf } from "../chunks.ts";
 import { authorize, type Credentials } from "./authorize.ts";
 
@@ -139,7 +139,8 @@ export class Repository {
 async function readAll(reply: Response, limit: number): Promise<Buffer<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of reply.body ?? []) {
+  const body: AsyncIterable<Uint8Array> | null = reply.body;
+  for await (const part of body ?? []) {
     size += part.length;
     if (size > limit) throw new CollimateError("snapshot_damaged", `the registry sends more than the ${limit} bytes that were expected`);
     parts.push(part);
