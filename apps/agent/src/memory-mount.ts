@@ -7,7 +7,7 @@ import { readFile, readlink } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { runProgram } from "./program.ts";
 
-export async function mountMemoryFolder(folder: string, mib: number): Promise<void> {
+export async function mountMemoryFolder(folder: string, mib = 0): Promise<void> {
   const mounts = await readFile("/proc/self/mountinfo", "utf8");
   if (mounts.split("\n").some((line) => line.split(" ")[4] === folder)) return;
   const bytes = mib > 0 ? mib * 2 ** 20 : Math.floor(totalmem() / 2);

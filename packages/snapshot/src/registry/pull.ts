@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Fetches a snapshot from a registry into a folder. Chunks that other snapshots of the node hold do not travel. */
-import { mkdir, open, writeFile } from "node:fs/promises";
+import { chmod, mkdir, open, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
@@ -49,11 +49,13 @@ export async function find(id: string, repository: Repository): Promise<Found | 
 /** The manifest is written last: a folder without one is debris. */
 export async function pull(found: Found, folder: string, repository: Repository, local: LocalChunks): Promise<Pulled> {
   const transfer = new Transfer(found, repository, local);
-  await mkdir(join(folder, IMAGES), { recursive: true, mode: 0o700 });
+  await mkdir(join(folder, IMAGES), { recursive: true });
+  // A restore opens images when it has become the tree's own user already. Others are kept out further above.
+  await chmod(join(folder, IMAGES), 0o755);
   await mkdir(join(folder, LAYER), { recursive: true });
   const limit = pLimit(AT_ONCE);
   for (const image of found.seal.images) {
-    await using file = await open(join(folder, IMAGES, image.name), "wx", 0o600);
+    await using file = await open(join(folder, IMAGES, image.name), "wx", 0o644);
     await file.truncate(image.size);
     await Promise.all(
       image.chunks.map((digest, at) =>
