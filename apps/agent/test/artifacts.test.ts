@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Agents of their own: they are stopped, started again on what is on the disk, and set beside one another. */
+/** Agents of their own: they are stopped, started again on what is on the disk, and started on a folder of another's. */
 import { open, readdir, readFile, stat, truncate } from "node:fs/promises";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -160,9 +160,14 @@ describe("a template on a second node", () => {
   it("is pulled when a job names it; a damaged one is pulled anew", LIMIT, () =>
     withState(async (first, second) => {
       const env = registry("pulled");
-      await using one = await Node.start(first, env);
-      const template = await one.platform.bake({ cmd: "python3 -c 'baked = 41'" });
-      await one.beat((snapshots) => snapshots.some((it) => it.snapshotId === template.snapshotId && it.pushed));
+      let template;
+      {
+        // Ended before the next begins: reports of all nodes of a test go through one queue, to whoever takes them first.
+        await using one = await Node.start(first, env);
+        const baked = await one.platform.bake({ cmd: "python3 -c 'baked = 41'" });
+        await one.beat((snapshots) => snapshots.some((it) => it.snapshotId === baked.snapshotId && it.pushed));
+        template = baked;
+      }
       {
         await using two = await Node.start(second, env);
         const sandbox = await two.platform.create(template);
