@@ -2,7 +2,14 @@
 /** The rules of the house, checked. Each has a test in tooling/boundaries.test.ts that shows it bite. */
 
 /** Where programs may be started: some of them run as root, so every place is listed. Tests may start what they test. */
-const MAY_SPAWN = ["packages/(criu|host|embedded|testing)/", "apps/(agent|cli)/", "tooling/", "bench/", "\\.test\\.ts$", "/test(s|ing)?/"];
+const MAY_SPAWN = [
+  "packages/(criu|host|embedded|snapshot|testing)/",
+  "apps/(agent|cli)/",
+  "tooling/",
+  "bench/",
+  "\\.test\\.ts$",
+  "/test(s|ing)?/",
+];
 /** Node's modules go by both names. */
 const CHILD_PROCESS = "^(node:)?child_process$";
 

@@ -11,7 +11,7 @@ import { untilGone } from "./until-gone.ts";
 
 /** Its own daemon knows no other slot. */
 const SLOT = 0;
-const manifestSchema = z.object({ layers: z.array(z.string()), guestLayer: z.string() });
+const manifestSchema = z.object({ layers: z.array(z.string()), guest: z.string() });
 
 interface Stock {
   readonly images: string;
@@ -31,7 +31,7 @@ export async function runStockCriu(laboratory: Laboratory, tools: string, count:
   const manifest = manifestSchema.parse(JSON.parse(await readFile(join(folder, "manifest.json"), "utf8")));
   const lower = [
     ...manifest.layers.map((layer) => join(paths.snapshots, layer, "upper")),
-    manifest.guestLayer,
+    join(paths.guestLayer, manifest.guest, "layer"),
     await laboratory.imageRoot(),
   ];
   try {

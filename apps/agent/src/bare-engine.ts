@@ -18,6 +18,8 @@ export interface BareEngineOptions {
   readonly tools: string;
   readonly insecureRegistries: readonly string[];
   readonly slotsReady: number;
+  /** More settings of the agent, by their names in the environment. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface Said {
@@ -45,9 +47,10 @@ export async function startBareEngine(options: BareEngineOptions): Promise<BareE
     COLLIMATE_TOOLS: options.tools,
     REGISTRY_INSECURE_HOSTS: options.insecureRegistries.join(","),
     AGENT_SLOTS_READY: String(options.slotsReady),
+    ...options.settings,
   });
   const paths = await makePaths(options.state);
-  await mountMemoryFolder(paths.memory);
+  await mountMemoryFolder(paths.memory, config.AGENT_MEMORY_MIB);
   const node = await startNode(config, paths, createLogger({ service: "bare-engine", level: "warn" }));
   return {
     engine: node.engine,

@@ -45,6 +45,16 @@ const configSchema = z.object({
   COLLIMATE_TOOLS: z.string().startsWith("/").default("/var/cache/collimate"),
   /** Registries that speak plain http, separated by commas, as host:port. */
   REGISTRY_INSECURE_HOSTS: list,
+  /** Repository (host[:port]/name) that templates are pushed to and pulled from. Empty: each node has only its own. */
+  AGENT_SNAPSHOT_REGISTRY: z.string().default(""),
+  AGENT_SNAPSHOT_REGISTRY_USER: z.string().default(""),
+  AGENT_SNAPSHOT_REGISTRY_PASSWORD: z.string().default(""),
+  /** A push waits until nothing was restored or taken here for so long. */
+  AGENT_SNAPSHOT_QUIET_MS: z.coerce.number().int().min(0).max(3_600_000).default(30_000),
+  /** Most disk for templates and suspended sandboxes; 0: what the disk has. Images are not counted. */
+  AGENT_SNAPSHOT_BUDGET_MIB: z.coerce.number().int().min(0).default(0),
+  /** Most memory for the process images of forks; 0: half of the host's. */
+  AGENT_MEMORY_MIB: z.coerce.number().int().min(0).default(0),
   /** Slots kept prepared, and the most sandboxes at once. */
   AGENT_SLOTS_READY: z.coerce.number().int().min(0).max(4_096).default(72),
   AGENT_SLOTS_MAX: z.coerce.number().int().min(1).max(32_768).default(2_048),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The node's verbs, each in its own file; this one only ties them to the parts they share. */
 import { CollimateError, type Heartbeat, type NodeJobOf, type NodeResult } from "@collimate/contracts";
+import type { Manifest } from "@collimate/snapshot";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Baker } from "./bake/bake.ts";
 import type { Holders } from "./holder/holders.ts";
@@ -11,13 +12,15 @@ import type { SandboxRegistry } from "./sandbox/registry.ts";
 import type { Sandbox } from "./sandbox/sandbox.ts";
 import type { Suspender } from "./sandbox/suspend.ts";
 import type { Slots } from "./slot/slots.ts";
-import type { Manifest } from "./snapshot/manifest.ts";
+import type { Artifacts } from "./snapshot/artifacts.ts";
+import { asNoSpace } from "./snapshot/no-space.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
 
 export interface EngineParts {
   readonly registry: SandboxRegistry;
   readonly slots: Slots;
   readonly snapshots: SnapshotStore;
+  readonly artifacts: Artifacts;
   readonly holders: Holders;
   readonly baker: Baker;
   readonly creator: Creator;
@@ -57,7 +60,9 @@ export class Engine {
     return this.#make(() => this.#parts.forker.fork(job));
   }
   suspend(job: NodeJobOf<"suspend">): Promise<NodeResult> {
-    return this.#parts.suspender.suspend(job);
+    return this.#parts.suspender.suspend(job).catch((error: unknown) => {
+      throw asNoSpace(error);
+    });
   }
   resume(job: NodeJobOf<"resume">): Promise<NodeResult> {
     return this.#make(() => this.#parts.creator.resume(job));
@@ -80,12 +85,13 @@ export class Engine {
 
   async dropTemplate(job: NodeJobOf<"drop_template">): Promise<NodeResult> {
     for (const id of job.snapshotIds) if (this.#parts.snapshots.has(id)) await this.#parts.snapshots.release(id);
+    await this.#parts.artifacts.forget(job.snapshotIds);
     return { kind: "drop_template", templateId: job.templateId };
   }
 
   /** Makes a snapshot's next restore a quick one: its memory is loaded now. */
   async loadHolder(snapshotId: string): Promise<void> {
-    await this.#parts.holders.ensure(this.#parts.snapshots.get(snapshotId));
+    await this.#parts.holders.ensure(await this.#parts.artifacts.ready(snapshotId));
   }
 
   /** Snapshots that can be restored here: warm = prepared slots beside a resident holder, frozen = on disk only. */
@@ -102,6 +108,7 @@ export class Engine {
           warm: resident ? this.slots.prepared : 0,
           frozen: resident ? 0 : 1,
           privateBytes: manifest.privateBytes,
+          pushed: this.#parts.artifacts.isPushed(manifest.id),
         };
       });
   }
@@ -128,6 +135,7 @@ export class Engine {
     await this.#endAll();
     await Promise.race([Promise.allSettled(this.#making), delay(MAKING_LIMIT_MS, undefined, { ref: false })]);
     await this.#endAll();
+    await this.#parts.artifacts.close();
     await this.#parts.holders.close();
     await this.slots.close();
   }
@@ -142,6 +150,8 @@ export class Engine {
     this.#making.add(making);
     try {
       return await making;
+    } catch (error) {
+      throw asNoSpace(error);
     } finally {
       this.#making.delete(making);
     }

@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const log = createLogger({ service: "agent", level: config.LOG_LEVEL });
   await requireOwnMountNamespace();
   const paths = await makePaths(config.AGENT_STATE);
-  await mountMemoryFolder(paths.memory);
+  await mountMemoryFolder(paths.memory, config.AGENT_MEMORY_MIB);
 
   const node = await startNode(config, paths, log);
   const stopping = new AbortController();

@@ -7,12 +7,12 @@ import { readFile, readlink } from "node:fs/promises";
 import { totalmem } from "node:os";
 import { runProgram } from "./program.ts";
 
-export async function mountMemoryFolder(folder: string): Promise<void> {
+export async function mountMemoryFolder(folder: string, mib = 0): Promise<void> {
   const mounts = await readFile("/proc/self/mountinfo", "utf8");
   if (mounts.split("\n").some((line) => line.split(" ")[4] === folder)) return;
-  const half = Math.floor(totalmem() / 2);
+  const bytes = mib > 0 ? mib * 2 ** 20 : Math.floor(totalmem() / 2);
   const mounted = await runProgram(
-    ["mount", "-t", "tmpfs", "-o", `size=${half},mode=0700,huge=within_size,nosuid,nodev,noexec`, "collimate-memory", folder],
+    ["mount", "-t", "tmpfs", "-o", `size=${bytes},mode=0700,huge=within_size,nosuid,nodev,noexec`, "collimate-memory", folder],
     { timeoutMs: 10_000 },
   );
   if (!mounted.ok) throw new Error(`no tmpfs for process images: ${mounted.said}`);

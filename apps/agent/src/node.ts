@@ -3,13 +3,14 @@
 import { join } from "node:path";
 import { probe } from "@collimate/criu";
 import { Cgroups, Hostd } from "@collimate/host";
+import { readHostFacts } from "@collimate/snapshot";
 import type { Logger } from "@collimate/telemetry";
 import pLimit from "p-limit";
 import { Baker } from "./bake/bake.ts";
 import type { AgentConfig } from "./config.ts";
 import { Engine } from "./engine.ts";
 import { Holders } from "./holder/holders.ts";
-import { ensureGuestLayer } from "./image/guest-layer.ts";
+import { ensureGuestLayer, guestBuilds } from "./image/guest-layer.ts";
 import { RootfsStore } from "./image/rootfs-store.ts";
 import { Network } from "./network/network.ts";
 import { hostResolver } from "./network/resolver.ts";
@@ -24,6 +25,9 @@ import type { Sandbox } from "./sandbox/sandbox.ts";
 import { Starter } from "./sandbox/start.ts";
 import { Suspender } from "./sandbox/suspend.ts";
 import { Slots } from "./slot/slots.ts";
+import { Artifacts } from "./snapshot/artifacts.ts";
+import { Budget } from "./snapshot/budget.ts";
+import { openRegistry } from "./snapshot/open-registry.ts";
 import { SnapshotStore } from "./snapshot/store.ts";
 import { SnapshotTaker } from "./snapshot/take.ts";
 
@@ -50,7 +54,8 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
   const criu = await probe({ path: tool("criu", "criu") });
   if (!criu.works) throw new Error(`this host cannot checkpoint: ${criu.reason}`);
   const holders = new Holders(criu.program, paths.run, await cgroups.create("holders", {}), log);
-  const guestLayer = await ensureGuestLayer(paths.guestLayer, tool("guest", "collimate-init"));
+  const guest = await ensureGuestLayer(paths.guestLayer, tool("guest", "collimate-init"));
+  const host = await readHostFacts(criu.version);
   const hostd = await Hostd.start({
     binary: tool("host", "collimate-hostd"),
     socket: join(paths.run, "hostd.sock"),
@@ -66,15 +71,27 @@ export async function startNode(config: AgentConfig, paths: AgentPaths, log: Log
     { folder: paths.slots, ready: config.AGENT_SLOTS_READY, max: config.AGENT_SLOTS_MAX },
     log,
   );
-  const taker = new SnapshotTaker(criu.program, criu.version, snapshots);
+  const taker = new SnapshotTaker(criu.program, host, snapshots);
   const starter = new Starter(paths, hostd, snapshots, rootfs, network);
   const ender = new Ender(hostd.client, network, slots, snapshots, registry);
   const restores = pLimit(config.AGENT_RESTORES);
   const reseedKernel = () => hostd.client.reseedKernel();
-  const parts = { registry, slots, snapshots, holders, taker, starter, ender, restores, reseedKernel, log };
+  const budget: Budget = new Budget(snapshots, config.AGENT_SNAPSHOT_BUDGET_MIB * 2 ** 20 || Infinity, (id) => artifacts.isPushed(id));
+  const artifacts: Artifacts = new Artifacts({
+    snapshots,
+    holders,
+    rootfs,
+    budget,
+    host: { ...host, guests: await guestBuilds(paths.guestLayer) },
+    registry: openRegistry(config),
+    quietMs: config.AGENT_SNAPSHOT_QUIET_MS,
+    log,
+  });
+  await artifacts.load();
+  const parts = { registry, slots, snapshots, artifacts, budget, holders, taker, starter, ender, restores, reseedKernel, log };
   const engine = new Engine({
     ...parts,
-    baker: new Baker({ ...parts, paths, hostd, network, rootfs, guestLayer }),
+    baker: new Baker({ ...parts, paths, hostd, network, rootfs, guest }),
     creator: new Creator(parts),
     forker: new Forker(parts),
     suspender: new Suspender(parts),

@@ -10,6 +10,7 @@ import { execCommand } from "./exec/command.ts";
 import { forkCommand } from "./fork/command.ts";
 import { keyCommand } from "./key/command.ts";
 import { quickstartCommand } from "./quickstart/command.ts";
+import { snapshotCommand } from "./snapshot/command.ts";
 import { statusCommand } from "./status/command.ts";
 import { tenantCommand } from "./tenant/command.ts";
 import { testCommand } from "./test/command.ts";
@@ -33,6 +34,7 @@ export function commandLine(): Command {
     forkCommand(),
     usageCommand(),
     benchCommand(),
+    snapshotCommand(),
     tenantCommand(),
     keyCommand(),
   ];

@@ -45,6 +45,18 @@ export const ERRORS = {
     retryable: false,
     hint: "The sandbox holds something that cannot be checkpointed; the message names it.",
   },
+  snapshot_damaged: {
+    status: 422,
+    retryable: false,
+    hint: "A template is baked again by itself; a suspended sandbox is lost unless the named file can be put back.",
+  },
+  snapshot_incompatible: {
+    status: 422,
+    retryable: false,
+    hint: "Restore it on a node like the one it was taken on; a template is baked again by itself.",
+  },
+  snapshot_missing: { status: 422, retryable: false, hint: "No node and no registry has it; bake the template again." },
+  no_space: { status: 503, retryable: true, hint: "Nothing was kept. Free disk or memory on the node, or raise its budget." },
   fork_failed: { status: 500, retryable: true, hint: "No child was kept; the parent lives on. Try again." },
   create_failed: { status: 500, retryable: true, hint: "Nothing was kept. Try again." },
   does_not_fit: { status: 422, retryable: false, hint: "Raise the template's resources." },

@@ -123,6 +123,8 @@ export const snapshotOnNodeSchema = z.object({
   warm: z.int(),
   frozen: z.int(),
   privateBytes: z.number(),
+  /** It is in the registry too: any node can have it. */
+  pushed: z.boolean().default(false),
 });
 
 /** agent -> scheduler, on `node-reports` */

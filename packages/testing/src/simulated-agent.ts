@@ -43,13 +43,15 @@ export class SimulatedAgent implements AsyncDisposable {
   readonly snapshots = new Map<string, { templateId: string; warm: number; frozen: number }>();
   readonly nodeId: string;
   draining = false;
+  /** Its snapshots are in the registry too. */
+  pushes = false;
   /** Every report goes out twice, as an at-least-once queue may do it. */
   repeatsReports = false;
   /** So many of the next outcomes of jobs get lost on their way. */
   losesReports = 0;
   readonly #options: SimulatedAgentOptions;
   readonly #queues: Queues;
-  readonly #journal = new Map<string, NodeReport>();
+  readonly #journal = new Map<string, { readonly report: NodeReport; readonly attempt: number }>();
   readonly #before = new Map<Kind, (job: NodeJob) => Promise<void>>();
   readonly #arrivals: { readonly kind: Kind; readonly resolve: (job: NodeJob) => void }[] = [];
   #starts = 0;
@@ -98,6 +100,7 @@ export class SimulatedAgent implements AsyncDisposable {
         snapshotId,
         ...one,
         resident: true,
+        pushed: this.pushes,
         privateBytes: this.#options.privateBytes ?? 0,
       })),
       sandboxes: [...this.sandboxes],
@@ -192,8 +195,11 @@ export class SimulatedAgent implements AsyncDisposable {
       this.#arrivals.splice(this.#arrivals.indexOf(arrival), 1);
       arrival.resolve(job);
     }
-    const report = this.#journal.get(job.operationId) ?? (await this.#do(job));
-    this.#journal.set(job.operationId, report);
+    // As an agent does: only a later attempt of one that failed runs anew.
+    const known = this.#journal.get(job.operationId);
+    const isKnown = known && (known.report.kind !== "failed" || known.attempt >= job.attempt);
+    const report = isKnown ? known.report : await this.#do(job);
+    this.#journal.set(job.operationId, { report, attempt: job.attempt });
     if (this.losesReports > 0) this.losesReports -= 1;
     else await this.report(report);
   }

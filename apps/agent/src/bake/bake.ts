@@ -10,7 +10,8 @@ import type { Hostd } from "@collimate/host";
 import type { Logger } from "@collimate/telemetry";
 import { GuestLinks } from "../guest/links.ts";
 import type { Holders } from "../holder/holders.ts";
-import { INIT_PATH } from "../image/guest-layer.ts";
+import { guestLayerOf, INIT_PATH } from "../image/guest-layer.ts";
+import { byDigest } from "../image/reference.ts";
 import type { Rootfs, RootfsStore } from "../image/rootfs-store.ts";
 import type { Network } from "../network/network.ts";
 import { writeResolvConf } from "../network/resolver.ts";
@@ -22,6 +23,8 @@ import { INNER_ADDRESS, OVERLAY } from "../sandbox/start.ts";
 import { ExclusiveTurns } from "../sandbox/turns.ts";
 import { limitsOf } from "../slot/limits.ts";
 import type { Slots } from "../slot/slots.ts";
+import type { Artifacts } from "../snapshot/artifacts.ts";
+import type { Budget } from "../snapshot/budget.ts";
 import type { SnapshotStore } from "../snapshot/store.ts";
 import type { SnapshotTaker } from "../snapshot/take.ts";
 import { imageEnvironment, imageUser, imageWorkdir } from "./image-defaults.ts";
@@ -35,11 +38,14 @@ export interface BakeParts {
   readonly hostd: Hostd;
   readonly network: Network;
   readonly rootfs: RootfsStore;
-  readonly guestLayer: string;
+  /** Build of the guest layer. */
+  readonly guest: string;
   readonly slots: Slots;
   readonly registry: SandboxRegistry;
   readonly snapshots: SnapshotStore;
   readonly taker: SnapshotTaker;
+  readonly artifacts: Artifacts;
+  readonly budget: Budget;
   readonly holders: Holders;
   readonly ender: Ender;
   readonly log: Logger;
@@ -55,6 +61,7 @@ export class Baker {
   async bake(job: BakeJob, phase: (phase: "Converting" | "Distributing") => Promise<void>): Promise<BakeResult> {
     const { snapshots, holders } = this.#parts;
     if (snapshots.has(job.snapshotId)) return this.#result(job, "inherited_artifact");
+    await this.#parts.budget.makeRoom(0);
     await phase("Converting");
     const rootfs = await this.#parts.rootfs.ensure(job.image);
     const sandbox = await this.#boot(job, rootfs);
@@ -68,6 +75,7 @@ export class Baker {
       );
       try {
         await holders.ensure(snapshot);
+        await this.#parts.artifacts.keep(snapshot);
       } catch (error) {
         await snapshots.release(job.snapshotId);
         throw error;
@@ -107,7 +115,7 @@ export class Baker {
     await host.mountOverlay({
       slot: slot.index,
       target: slot.root,
-      lower: [this.#parts.guestLayer, rootfs.path],
+      lower: [guestLayerOf(paths.guestLayer, this.#parts.guest), rootfs.path],
       base: folder,
       ...OVERLAY,
     });
@@ -138,8 +146,9 @@ export class Baker {
       watch,
       snapshotId: "",
       layers: [],
+      image: byDigest(job.image, rootfs.digest),
       imageDigest: rootfs.digest,
-      guestLayer: this.#parts.guestLayer,
+      guest: this.#parts.guest,
       folder,
       workdir: imageWorkdir(rootfs.config),
       user: imageUser(rootfs.config),

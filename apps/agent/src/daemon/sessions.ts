@@ -12,7 +12,7 @@ import { readMemory } from "../room.ts";
 import { isLocal, NODE_TENANT } from "../sandbox/owner.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { endpointsOf } from "../sandbox/endpoints.ts";
-import type { Manifest } from "../snapshot/manifest.ts";
+import type { Manifest } from "@collimate/snapshot";
 import { draining, NoTemplate } from "./errors.ts";
 
 const GONE_REMEMBERED = 10_000;

@@ -4,9 +4,19 @@
  * /tmp is left to the image (it may be a symbolic link there); init makes it where an image has none.
  */
 import { createHash } from "node:crypto";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "../program.ts";
+
+/** Where the layer of a build lies. */
+export const guestLayerOf = (folder: string, build: string): string => join(folder, build, "layer");
+
+/** The builds that this node has. */
+export async function guestBuilds(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => BUILD.test(name));
+}
+
+const BUILD = /^[0-9a-f]{16}$/;
 
 /** Path of init inside a sandbox. */
 export const INIT_PATH = "/.collimate/init";
@@ -38,7 +48,7 @@ const FOLDERS = [
   [".collimate", 0o755],
 ] as const;
 
-/** Makes the layer for this build of init; returns its folder. Another init or layout gets a new folder: snapshots name the one they ran on. */
+/** Makes the layer for this build of init and names the build. Another init or layout gets a new folder: snapshots name the build they ran on. */
 export async function ensureGuestLayer(folder: string, initBinary: string): Promise<string> {
   const hash = createHash("sha256")
     .update(await readFile(initBinary))
@@ -46,7 +56,7 @@ export async function ensureGuestLayer(folder: string, initBinary: string): Prom
     .digest("hex")
     .slice(0, 16);
   const target = join(folder, hash);
-  if (await stat(join(target, "complete")).catch(() => undefined)) return join(target, "layer");
+  if (await stat(join(target, "complete")).catch(() => undefined)) return hash;
   const work = await mkdtemp(join(folder, "make-"));
   const layer = join(work, "layer");
   for (const [name, mode] of FOLDERS) {
@@ -67,5 +77,5 @@ export async function ensureGuestLayer(folder: string, initBinary: string): Prom
   await writeFile(join(work, "complete"), "");
   await rm(target, { recursive: true, force: true });
   await rename(work, target);
-  return join(target, "layer");
+  return hash;
 }

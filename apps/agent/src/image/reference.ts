@@ -37,3 +37,9 @@ export function parseReference(text: string): ImageReference {
   const tail = digest ? `@${digest}` : `:${tag ?? "latest"}`;
   return { full: `${registry}/${repository}${tail}`, registry, repository, tag, digest };
 }
+
+/** The same image, named so that it is the same anywhere and for ever. */
+export function byDigest(text: string, digest: string): string {
+  const { registry, repository } = parseReference(text);
+  return `${registry}/${repository}@${digest}`;
+}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Create and resume: one restore of a snapshot that is on this node. */
+/** Create and resume: one restore of a snapshot, which is fetched if it is not on this node. */
 import { CollimateError, type NodeJobOf, type NodeResult } from "@collimate/contracts";
 import type { LimitFunction } from "p-limit";
 import type { Holders } from "../holder/holders.ts";
 import { limitsOf } from "../slot/limits.ts";
 import type { Slots } from "../slot/slots.ts";
+import type { Artifacts } from "../snapshot/artifacts.ts";
 import type { SnapshotStore } from "../snapshot/store.ts";
 import { endpointsOf } from "./endpoints.ts";
 import type { SandboxRegistry } from "./registry.ts";
@@ -15,6 +16,7 @@ export interface CreateParts {
   readonly registry: SandboxRegistry;
   readonly slots: Slots;
   readonly snapshots: SnapshotStore;
+  readonly artifacts: Artifacts;
   readonly holders: Holders;
   readonly starter: Starter;
   readonly restores: LimitFunction;
@@ -65,10 +67,10 @@ export class Creator {
   }
 
   async #restore(snapshotId: string, who: Pick<StartRequest, "id" | "tenantId" | "resources" | "egress">): Promise<Sandbox> {
-    const { registry, slots, snapshots, holders, starter, restores } = this.#parts;
+    const { registry, slots, artifacts, holders, starter, restores } = this.#parts;
     const present = registry.find(who.id);
     if (present && !present.ending) return present;
-    const snapshot = snapshots.get(snapshotId);
+    const snapshot = await artifacts.ready(snapshotId);
     const holder = await holders.ensure(snapshot);
     const [slot] = await slots.take(1, limitsOf(who.resources));
     if (!slot) throw new CollimateError("at_capacity", "no slot");

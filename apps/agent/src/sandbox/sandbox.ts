@@ -19,8 +19,11 @@ export interface Sandbox {
   readonly snapshotId: string;
   /** Snapshots whose writable layers it is mounted on, top to bottom; the first is retained by this sandbox. */
   readonly layers: readonly string[];
+  /** Reference by digest, and the digest. */
+  readonly image: string;
   readonly imageDigest: string;
-  readonly guestLayer: string;
+  /** The build of the guest layer that its init runs from. */
+  readonly guest: string;
   /** Its own writable layer and the overlay's work folder lie here. */
   readonly folder: string;
   readonly workdir: string;

@@ -12,6 +12,7 @@ import { wantsNetwork } from "../network/egress.ts";
 import type { Network } from "../network/network.ts";
 import type { Slot } from "../slot/slot.ts";
 import type { Snapshot, SnapshotStore } from "../snapshot/store.ts";
+import { guestLayerOf } from "../image/guest-layer.ts";
 import type { RootfsStore } from "../image/rootfs-store.ts";
 import { startTimeOf } from "./start-time.ts";
 import { ExclusiveTurns } from "./turns.ts";
@@ -53,10 +54,10 @@ export class Starter {
   }
 
   /** The lower layers of a sandbox on these snapshot layers, top to bottom. */
-  async lowerFolders(layers: readonly string[], guestLayer: string, imageDigest: string): Promise<string[]> {
+  async lowerFolders(layers: readonly string[], guest: string, imageDigest: string): Promise<string[]> {
     const rootfs = await this.#rootfs.find(imageDigest);
     if (!rootfs) throw new CollimateError("not_found", `the image ${imageDigest} is not on this node`);
-    return [...layers.map((id) => join(this.#paths.snapshots, id, "upper")), guestLayer, rootfs.path];
+    return [...layers.map((id) => join(this.#paths.snapshots, id, "upper")), guestLayerOf(this.#paths.guestLayer, guest), rootfs.path];
   }
 
   async start(request: StartRequest): Promise<Sandbox> {
@@ -75,7 +76,7 @@ export class Starter {
     await this.#host.mountOverlay({
       slot: slot.index,
       target: slot.root,
-      lower: await this.lowerFolders(manifest.layers, manifest.guestLayer, manifest.imageDigest),
+      lower: await this.lowerFolders(manifest.layers, manifest.guest, manifest.imageDigest),
       base: folder,
       ...OVERLAY,
     });
@@ -128,8 +129,9 @@ export class Starter {
       watch,
       snapshotId: manifest.id,
       layers: manifest.layers,
+      image: manifest.image,
       imageDigest: manifest.imageDigest,
-      guestLayer: manifest.guestLayer,
+      guest: manifest.guest,
       folder,
       workdir: manifest.workdir,
       user: manifest.user,

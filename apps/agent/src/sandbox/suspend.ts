@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Suspend: snapshot, then end. Time stands still inside until the resume. */
 import { CollimateError, type NodeJobOf, type NodeResult } from "@collimate/contracts";
+import type { Artifacts } from "../snapshot/artifacts.ts";
+import type { Budget } from "../snapshot/budget.ts";
 import type { SnapshotStore } from "../snapshot/store.ts";
 import type { SnapshotTaker } from "../snapshot/take.ts";
 import type { Ender } from "./end.ts";
@@ -10,6 +12,8 @@ export interface SuspendParts {
   readonly registry: SandboxRegistry;
   readonly snapshots: SnapshotStore;
   readonly taker: SnapshotTaker;
+  readonly artifacts: Artifacts;
+  readonly budget: Budget;
   readonly ender: Ender;
 }
 
@@ -26,6 +30,7 @@ export class Suspender {
     const sandbox = registry.live(job.sandboxId);
     return sandbox.turns.take("suspend", async () => {
       if (sandbox.ending) throw new CollimateError("session_gone", `sandbox ${sandbox.id} has ended`);
+      await this.#parts.budget.makeRoom(0);
       // Full images: they outlive every holder, and the agent.
       sandbox.ending = true;
       try {
@@ -36,7 +41,9 @@ export class Suspender {
         sandbox.ending = false;
         throw error;
       }
-      return this.#result(job, await ender.end(sandbox));
+      const endedAt = await ender.end(sandbox);
+      this.#parts.artifacts.sealInBackground(job.snapshotId);
+      return this.#result(job, endedAt);
     });
   }
 

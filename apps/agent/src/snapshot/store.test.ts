@@ -2,27 +2,32 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Manifest } from "@collimate/snapshot";
 import { describe, expect, it } from "vitest";
 import { type AgentPaths, makePaths } from "../paths.ts";
-import type { Manifest } from "./manifest.ts";
 import { SnapshotStore } from "./store.ts";
 
 const manifest = (id: string, layers: string[] = [], kind: Manifest["kind"] = "template"): Manifest => ({
-  format: 1,
+  format: 2,
   id,
   kind,
   templateId: "tpl_1",
+  image: "registry.test/app@sha256:0",
   imageDigest: "sha256:0",
-  guestLayer: "/guest",
+  guest: "0123456789abcdef",
+  base: null,
   layers: [id, ...layers],
   workdir: "/",
   user: "",
   ports: [],
   network: false,
+  network: false,
   resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 },
   privateBytes: 1,
   kernel: "6",
   criu: "4.2.1",
+  arch: "x64",
+  cpuFeatures: [],
   createdAt: "2026-01-01T00:00:00.000Z",
 });
 
@@ -73,7 +78,37 @@ describe("a snapshot", () => {
     await w.store.release("snp_mid");
     expect(await w.onDisk()).toEqual(["snp_base", "snp_mid", "snp_top"]);
     await w.store.release("snp_top");
-    expect([w.removed, await w.onDisk()]).toEqual([["snp_top", "snp_mid", "snp_base"], []]);
+    expect(await w.onDisk()).toEqual([]);
+  });
+
+  it("that only lies below another has no images and no holder, and is not found again by its name", async () => {
+    await using w = await world();
+    await w.take("snp_base");
+    await w.take("snp_fork", ["snp_base"], "fork");
+    await w.take("snp_top", ["snp_fork", "snp_base"], "suspend");
+    await w.store.release("snp_fork");
+    await w.store.release("snp_base");
+    expect([w.removed, await readdir(w.paths.memory), await readdir(join(w.paths.snapshots, "snp_base"))]).toEqual([
+      ["snp_fork", "snp_base"],
+      [],
+      ["manifest.json", "upper"],
+    ]);
+    const next = new SnapshotStore(w.paths, async () => {});
+    await next.load();
+    await next.release("snp_top");
+    expect(await w.onDisk()).toEqual([]);
+  });
+
+  it("stays whole while another is a difference from it", async () => {
+    await using w = await world();
+    await w.take("snp_base");
+    const { upper } = await w.store.begin("snp_delta", "fork");
+    await mkdir(upper);
+    await w.store.commit({ ...manifest("snp_delta", ["snp_base"], "fork"), base: "snp_base" });
+    await w.store.release("snp_base");
+    expect(w.removed).toEqual([]);
+    await w.store.release("snp_delta");
+    expect([w.removed, await w.onDisk()]).toEqual([["snp_delta", "snp_base"], []]);
   });
 
   it("that is let go too often takes nobody else's need", async () => {

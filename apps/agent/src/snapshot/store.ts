@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Snapshots of this node and who still needs each: a live sandbox needs every layer it is mounted on,
- * a snapshot needs the layers below it. What nobody needs any more is removed.
+ * Snapshots of this node and who still needs each. Whoever restores from one uses it whole; a snapshot on top of it needs
+ * its writable layer only. What nobody uses any more loses its images and its holder; what nobody needs is removed.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CollimateError } from "@collimate/contracts";
+import { IMAGES, LAYER, type Manifest, MANIFEST_FILE, readManifest, sealLayerAlone } from "@collimate/snapshot";
 import type { AgentPaths } from "../paths.ts";
-import { type Manifest, manifestSchema } from "./manifest.ts";
 
 export interface Snapshot {
   readonly manifest: Manifest;
@@ -18,30 +18,33 @@ export interface Snapshot {
 
 interface Entry {
   readonly snapshot: Snapshot;
-  /** Number of sandboxes and snapshots on top of this layer, plus one while the platform wants it by name. */
-  needs: number;
+  /** Sandboxes that came from it and snapshots that are a difference from it, plus one while the platform wants it by name. */
+  uses: number;
+  /** Snapshots on top of its layer. */
+  above: number;
+  usedAt: number;
 }
 
 export class SnapshotStore {
   readonly #paths: AgentPaths;
   readonly #entries = new Map<string, Entry>();
-  readonly #removed: (id: string) => Promise<void>;
+  readonly #retire: (id: string) => Promise<void>;
 
-  /** `removed` is called when a snapshot is no longer needed, before its folder goes. */
-  constructor(paths: AgentPaths, removed: (id: string) => Promise<void>) {
+  /** `retire` is called when a snapshot will not be restored any more, before its images go. */
+  constructor(paths: AgentPaths, retire: (id: string) => Promise<void>) {
     this.#paths = paths;
-    this.#removed = removed;
+    this.#retire = retire;
   }
 
   /** Finds the snapshots that outlived the last agent; removes debris and what only its sandboxes needed. */
   async load(): Promise<void> {
     const names = await readdir(this.#paths.snapshots);
-    const read = await Promise.all(names.map((name) => readManifest(join(this.#paths.snapshots, name))));
+    const read = await Promise.all(names.map((name) => readManifest(this.folder(name))));
     const found = new Map(read.flatMap((manifest) => (manifest ? [[manifest.id, manifest]] : [])));
     const lasting = [...found.values()].filter((manifest) => manifest.kind !== "fork");
     const wanted = new Set(lasting.flatMap((manifest) => manifest.layers));
     for (const name of names) {
-      if (!wanted.has(name)) await rm(join(this.#paths.snapshots, name), { recursive: true, force: true });
+      if (!wanted.has(name)) await rm(this.folder(name), { recursive: true, force: true });
     }
     for (const name of await readdir(this.#paths.memory)) await rm(join(this.#paths.memory, name), { recursive: true, force: true });
     const kept = [...found.values()].filter((manifest) => wanted.has(manifest.id));
@@ -50,36 +53,41 @@ export class SnapshotStore {
     for (const manifest of kept) this.#needLayers(manifest);
   }
 
-  /** Folders for a snapshot that is about to be taken. */
-  async begin(id: string, kind: Manifest["kind"]): Promise<{ folder: string; images: string; upper: string }> {
-    const folder = join(this.#paths.snapshots, id);
-    const images = kind === "fork" ? join(this.#paths.memory, id) : join(folder, "images");
-    const upper = join(folder, "upper");
-    await mkdir(folder, { recursive: true, mode: 0o755 });
-    await mkdir(images, { recursive: true, mode: 0o700 });
-    return { folder, images, upper };
+  folder(id: string): string {
+    return join(this.#paths.snapshots, id);
   }
 
-  /** Makes it a snapshot: from now on it is found. The caller holds one need and must `release` it. */
+  /** Folders for a snapshot that is about to be taken. */
+  async begin(id: string, kind: Manifest["kind"]): Promise<{ folder: string; images: string; upper: string }> {
+    const folder = this.folder(id);
+    const images = this.#imagesOf(id, kind);
+    await mkdir(folder, { recursive: true, mode: 0o755 });
+    await mkdir(images, { recursive: true, mode: 0o700 });
+    return { folder, images, upper: join(folder, LAYER) };
+  }
+
+  /** Makes it a snapshot: from now on it is found. The caller holds one use and must `release` it. */
   async commit(manifest: Manifest): Promise<Snapshot> {
-    const folder = join(this.#paths.snapshots, manifest.id);
-    await writeFile(join(folder, "manifest.new"), JSON.stringify(manifest, null, 2));
-    await rename(join(folder, "manifest.new"), join(folder, "manifest.json"));
-    const snapshot = this.#enter(manifest);
+    await writeManifest(this.folder(manifest.id), manifest);
+    return this.adopt(manifest);
+  }
+
+  /** The same for one whose manifest is in its folder already. */
+  adopt(manifest: Manifest): Snapshot {
+    const snapshot = this.#enter(manifest, 1);
     this.#needLayers(manifest);
+    if (manifest.base !== null) this.retain(manifest.base);
     return snapshot;
   }
 
   /** Undoes `begin` after a failure. */
   async abandon(id: string): Promise<void> {
-    await rm(join(this.#paths.snapshots, id), { recursive: true, force: true });
+    await rm(this.folder(id), { recursive: true, force: true });
     await rm(join(this.#paths.memory, id), { recursive: true, force: true });
   }
 
   get(id: string): Snapshot {
-    const entry = this.#entries.get(id);
-    if (!entry) throw new CollimateError("not_found", `this node has no snapshot ${id}`);
-    return entry.snapshot;
+    return this.#entry(id).snapshot;
   }
 
   has(id: string): boolean {
@@ -90,54 +98,80 @@ export class SnapshotStore {
     return [...this.#entries.values()].map((entry) => entry.snapshot);
   }
 
-  /** Folders of its writable layers, top to bottom. */
-  layerFolders(manifest: Manifest): string[] {
-    return manifest.layers.map((id) => join(this.#paths.snapshots, id, "upper"));
+  /** Wanted by name alone, the one that was used longest ago first. */
+  idle(): Snapshot[] {
+    const entries = [...this.#entries.values()].filter((entry) => entry.uses === 1 && entry.above === 0);
+    return entries.toSorted((a, b) => a.usedAt - b.usedAt).map((entry) => entry.snapshot);
+  }
+
+  /** When anything here was last restored or taken (ms since 1970). */
+  usedAt(): number {
+    return Math.max(0, ...[...this.#entries.values()].map((entry) => entry.usedAt));
   }
 
   retain(id: string): void {
-    const entry = this.#entries.get(id);
-    if (!entry) throw new CollimateError("not_found", `this node has no snapshot ${id}`);
-    entry.needs += 1;
+    const entry = this.#entry(id);
+    entry.uses += 1;
+    entry.usedAt = Date.now();
   }
 
   async release(id: string): Promise<void> {
     const entry = this.#entries.get(id);
-    if (!entry) return;
-    entry.needs -= 1;
-    if (entry.needs > 0) return;
-    this.#entries.delete(id);
-    await this.#removed(id);
-    await this.abandon(id);
-    for (const layer of entry.snapshot.manifest.layers.slice(1)) await this.release(layer);
+    if (!entry || entry.uses === 0) return;
+    entry.uses -= 1;
+    if (entry.uses > 0) return;
+    const { manifest, folder, images } = entry.snapshot;
+    const last = entry.above === 0;
+    if (last) this.#entries.delete(id);
+    await this.#retire(id);
+    if (last) await this.#remove(manifest);
+    else {
+      await rm(images, { recursive: true, force: true });
+      // An agent that starts later must not take it for one that is wanted by name.
+      if (manifest.kind !== "fork") await writeManifest(folder, { ...manifest, kind: "fork" });
+      await sealLayerAlone(folder);
+    }
+    if (manifest.base !== null) await this.release(manifest.base);
   }
 
-  #enter(manifest: Manifest, needs = 1): Snapshot {
-    const folder = join(this.#paths.snapshots, manifest.id);
-    const snapshot: Snapshot = {
-      manifest,
-      folder,
-      images: manifest.kind === "fork" ? join(this.#paths.memory, manifest.id) : join(folder, "images"),
-    };
-    this.#entries.set(manifest.id, { snapshot, needs });
+  async #remove(manifest: Manifest): Promise<void> {
+    await this.abandon(manifest.id);
+    for (const id of manifest.layers.slice(1)) {
+      const below = this.#entries.get(id);
+      if (!below) continue;
+      below.above -= 1;
+      if (below.above > 0 || below.uses > 0) continue;
+      this.#entries.delete(id);
+      await this.#remove(below.snapshot.manifest);
+    }
+  }
+
+  #entry(id: string): Entry {
+    const entry = this.#entries.get(id);
+    if (!entry) throw new CollimateError("not_found", `this node has no snapshot ${id}`);
+    return entry;
+  }
+
+  #enter(manifest: Manifest, uses: number): Snapshot {
+    const snapshot: Snapshot = { manifest, folder: this.folder(manifest.id), images: this.#imagesOf(manifest.id, manifest.kind) };
+    this.#entries.set(manifest.id, { snapshot, uses, above: 0, usedAt: Date.now() });
     return snapshot;
+  }
+
+  #imagesOf(id: string, kind: Manifest["kind"]): string {
+    return kind === "fork" ? join(this.#paths.memory, id) : join(this.folder(id), IMAGES);
   }
 
   #needLayers(manifest: Manifest): void {
     for (const layer of manifest.layers.slice(1)) {
       const below = this.#entries.get(layer);
-      if (below) below.needs += 1;
+      if (below) below.above += 1;
     }
   }
 }
 
-/** Undefined for a folder without a manifest that can be read: a snapshot that never was finished. */
-async function readManifest(folder: string): Promise<Manifest | undefined> {
-  const text = await readFile(join(folder, "manifest.json"), "utf8").catch(() => undefined);
-  if (text === undefined) return undefined;
-  try {
-    return manifestSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  const fresh = join(folder, `${MANIFEST_FILE}.new`);
+  await writeFile(fresh, JSON.stringify(manifest, null, 2));
+  await rename(fresh, join(folder, MANIFEST_FILE));
 }

@@ -3,14 +3,13 @@
  * Takes a snapshot of a live sandbox: memory and files of one instant. The tree is frozen; criu writes the processes
  * while the writable layer is copied beside it; then it is thawed (fork) or ended (bake, suspend).
  */
-import { release } from "node:os";
 import { join } from "node:path";
 import { CollimateError } from "@collimate/contracts";
 import { CriuError, type CriuProgram, dump, type DumpResult, type TreeOptions } from "@collimate/criu";
+import type { HostFacts, Manifest } from "@collimate/snapshot";
 import { prepareProgram } from "../program.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { copyGivenNames } from "./given-names.ts";
-import type { Manifest } from "./manifest.ts";
 import { explainRefusal } from "./refusal.ts";
 import type { Snapshot, SnapshotStore } from "./store.ts";
 
@@ -38,12 +37,12 @@ export const TREE: TreeOptions = { emptyNetwork: true, tcp: "close" };
 
 export class SnapshotTaker {
   readonly #criu: CriuProgram;
-  readonly #criuVersion: string;
+  readonly #host: HostFacts;
   readonly #store: SnapshotStore;
 
-  constructor(criu: CriuProgram, criuVersion: string, store: SnapshotStore) {
+  constructor(criu: CriuProgram, host: HostFacts, store: SnapshotStore) {
     this.#criu = criu;
-    this.#criuVersion = criuVersion;
+    this.#host = host;
     this.#store = store;
   }
 
@@ -75,12 +74,14 @@ export class SnapshotTaker {
         ...(request.base ? { delta: { parentImages: request.base.images } } : {}),
       });
       const snapshot = await this.#store.commit({
-        format: 1,
+        format: 2,
         id,
         kind,
         templateId: sandbox.templateId,
+        image: sandbox.image,
         imageDigest: sandbox.imageDigest,
-        guestLayer: sandbox.guestLayer,
+        guest: sandbox.guest,
+        base: dumped.kind === "delta" ? (request.base?.manifest.id ?? null) : null,
         layers: [id, ...sandbox.layers],
         workdir: sandbox.workdir,
         user: sandbox.user,
@@ -88,8 +89,7 @@ export class SnapshotTaker {
         network: sandbox.cable !== undefined,
         resources: sandbox.resources,
         privateBytes: dumped.pagesWritten * PAGE,
-        kernel: release(),
-        criu: this.#criuVersion,
+        ...this.#host,
         createdAt: new Date().toISOString(),
       });
       return { snapshot, dump: dumped };

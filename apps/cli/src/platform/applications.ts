@@ -71,6 +71,7 @@ export const agent: Part = {
       NODE_ID: context.secrets.nodeId,
       // Our own registry speaks plain HTTP on the loopback.
       REGISTRY_INSECURE_HOSTS: registry.host,
+      AGENT_SNAPSHOT_REGISTRY: `${registry.host}/collimate/snapshots`,
     };
     // Its mounts are its own: nothing that it mounts is seen, or left, on the host. unshare(1) becomes the program.
     const wrapper = ["/usr/bin/unshare", "--mount", "--propagation", "private", "--"];

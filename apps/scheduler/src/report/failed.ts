@@ -2,7 +2,7 @@
 import type { ErrorCode, Failure, NodeReport, OperationKind } from "@collimate/contracts";
 import { operationKindSchema } from "@collimate/contracts";
 import type { Operation, Tx } from "@collimate/db";
-import { change } from "../change.ts";
+import { change, type Effects } from "../change.ts";
 import type { Context } from "../context.ts";
 import { closeMeters } from "../meter/meter.ts";
 import { fail } from "../operation/end.ts";
@@ -10,6 +10,7 @@ import { lockOperation } from "../operation/lock.ts";
 import { requeue } from "../operation/requeue.ts";
 import { cut, discard, move } from "../sandbox/move.ts";
 import { failTemplate } from "../template/phase.ts";
+import { rebake } from "../template/rebake.ts";
 import type { Applied } from "./apply.ts";
 import { isHis } from "./finished.ts";
 
@@ -26,6 +27,10 @@ interface Failing {
 /** Words of a node that says: not here, not now. */
 const REFUSALS: readonly ErrorCode[] = ["at_capacity", "draining"];
 const MOVABLE: readonly OperationKind[] = ["bake", "create", "fork", "resume"];
+/** Words of a node that cannot restore the template's snapshot. */
+const USELESS: readonly ErrorCode[] = ["snapshot_damaged", "snapshot_incompatible", "snapshot_missing"];
+/** A create waits for so many bakes of its template at most. */
+const REBAKES = 3;
 /** Words of a node that does not have the sandbox. */
 const GONE: readonly ErrorCode[] = ["not_found", "session_gone"];
 
@@ -36,6 +41,10 @@ export function applyFailed(ctx: Context, report: FailedReport): Promise<Applied
     const kind = operationKindSchema.parse(operation.kind);
     if (REFUSALS.includes(report.failure.code) && MOVABLE.includes(kind)) {
       await believe(tx, report);
+      await requeue(tx, effects, operation);
+      return "applied";
+    }
+    if (kind === "create" && USELESS.includes(report.failure.code) && (await bakesAnew(ctx, tx, effects, operation, report))) {
       await requeue(tx, effects, operation);
       return "applied";
     }
@@ -52,6 +61,12 @@ async function believe(tx: Tx, report: FailedReport): Promise<void> {
     where: { id: report.nodeId, heartbeatAt: { lte: new Date(report.at) } },
     data: { slotsFree: 0, ...(report.failure.code === "draining" ? { state: "draining" } : {}), version: { increment: 1 } },
   });
+}
+
+async function bakesAnew(ctx: Context, tx: Tx, effects: Effects, operation: Operation, { nodeId }: FailedReport): Promise<boolean> {
+  const { templateId, snapshotId, attempt } = operation;
+  if (templateId === null || snapshotId === null || attempt >= REBAKES) return false;
+  return rebake(tx, effects, { templateId, snapshotId, nodeId }, ctx.now());
 }
 
 const UNDO: Record<OperationKind, (failing: Failing) => Promise<unknown>> = {
