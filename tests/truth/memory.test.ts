@@ -29,7 +29,7 @@ const PROGRAMS: [what: string, scenario: Scenario][] = [
   ["Go", { program: "memory.go", image: "truth-programs" }],
   ["the JVM", { program: "Memory.java", image: "truth-programs" }],
   ["Chromium", { program: "chromium.py", image: "truth-programs" }],
-  ["torch", { program: "pytorch.py", image: "pytorch-cpu" }],
+  ["torch", { program: "pytorch.py", image: "pytorch-cpu", before: "OMP_WAIT_POLICY=PASSIVE" }],
 ];
 
 describe(`over ${FORKS} forks of children, grandchildren and parents that were forked, suspended and resumed before`, () => {
@@ -66,7 +66,9 @@ test("is anonymous in every child where it was anonymous in the parent, and of n
     const now = new Map((await sandbox.maps()).map(({ pid, text }) => [pid, text]));
     expect(now.has(program?.pid ?? 0)).toBe(true);
     // A supervisor of an exec may have come to its end meanwhile.
-    const wrong = before.flatMap(({ pid, text }) => mappedOtherwise(text, now.get(pid) ?? text).map((region) => `process ${pid}: ${region}`));
+    const wrong = before.flatMap(({ pid, text }) =>
+      mappedOtherwise(text, now.get(pid) ?? text).map((region) => `process ${pid}: ${region}`),
+    );
     expect(wrong).toEqual([]);
   }
 });
