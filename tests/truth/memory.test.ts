@@ -29,7 +29,7 @@ const PROGRAMS: [what: string, scenario: Scenario][] = [
   ["Go", { program: "memory.go", image: "truth-programs" }],
   ["the JVM", { program: "Memory.java", image: "truth-programs" }],
   ["Chromium", { program: "chromium.py", image: "truth-programs" }],
-  ["torch", { program: "pytorch.py", image: "pytorch-cpu" }],
+  ["torch", { program: "pytorch.py", image: "pytorch-cpu", before: "OMP_WAIT_POLICY=PASSIVE" }],
 ];
 
 describe(`over ${FORKS} forks of children, grandchildren and parents that were forked, suspended and resumed before`, () => {
@@ -57,13 +57,18 @@ test("is anonymous in every child where it was anonymous in the parent, and of n
   await using parent = await Sandbox.create();
   await startProgram(parent, { program: "allocator.c", before: "LD_PRELOAD=libjemalloc.so.2" });
   const before = await parent.maps();
-  expect(Math.max(...before.map(({ text }) => anonymousBytes(text)))).toBeGreaterThan(64 << 20);
+  const [program] = before.toSorted((one, other) => anonymousBytes(other.text) - anonymousBytes(one.text));
+  expect(anonymousBytes(program?.text ?? "")).toBeGreaterThan(64 << 20);
   const children = await parent.fork(8);
   const grandchildren = (await children[0]?.fork(2)) ?? [];
   await parent.suspendAndResume();
   for (const sandbox of [...children, ...grandchildren, parent]) {
     const now = new Map((await sandbox.maps()).map(({ pid, text }) => [pid, text]));
-    const wrong = before.flatMap(({ pid, text }) => mappedOtherwise(text, now.get(pid) ?? "").map((region) => `process ${pid}: ${region}`));
+    expect(now.has(program?.pid ?? 0)).toBe(true);
+    // A supervisor of an exec may have come to its end meanwhile.
+    const wrong = before.flatMap(({ pid, text }) =>
+      mappedOtherwise(text, now.get(pid) ?? text).map((region) => `process ${pid}: ${region}`),
+    );
     expect(wrong).toEqual([]);
   }
 });

@@ -52,7 +52,7 @@ class Browser:
         command = (
             "exec chromium-headless-shell --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-breakpad"
             " --js-flags=--expose-gc --remote-debugging-pipe --user-data-dir=/tmp/truth/profile about:blank"
-            f" 3<&{to_browser} 4>&{from_browser} {to_browser}<&- {from_browser}>&-"
+            f" 3<&{to_browser} 4>&{from_browser}"
         )
         self.process = subprocess.Popen(["bash", "-c", command], pass_fds=(to_browser, from_browser))
         os.close(to_browser)

@@ -4,7 +4,9 @@
 from jupyter_client.manager import start_new_kernel
 from truth import checkpoint, done, equal
 
-manager, client = start_new_kernel(kernel_name="python3", startup_timeout=60)
+# Without its history, which is an SQLite database that is open: it could not be written in a child (see the README).
+arguments = ["--HistoryManager.enabled=False"]
+manager, client = start_new_kernel(kernel_name="python3", startup_timeout=60, extra_arguments=arguments)
 
 
 def run(code: str, using) -> str:

@@ -32,7 +32,7 @@ while True:
 
     me = checkpoint()
 
-    kept[1::2] = []
+    del kept[1::2]
     LIBC.malloc_trim(0)
     wrong: list[str] = []
     threads = [threading.Thread(target=churn, args=(wrong,)) for _ in range(4)]
