@@ -21,7 +21,6 @@ const manifest = (id: string, layers: string[] = [], kind: Manifest["kind"] = "t
   user: "",
   ports: [],
   network: false,
-  network: false,
   resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 },
   privateBytes: 1,
   kernel: "6",
