@@ -71,6 +71,8 @@ describe("a template that is dropped", () => {
     expect(await platform.shell(sandbox, "echo lives on")).toBe("lives on\n");
     expect((await node.footprint()).folders.snapshots).toContain(template.snapshotId);
     await platform.delete(sandbox);
-    expect((await failureOf(platform.create({ templateId: newId("template"), snapshotId: template.snapshotId }))).code).toBe("snapshot_missing");
+    expect((await failureOf(platform.create({ templateId: newId("template"), snapshotId: template.snapshotId }))).code).toBe(
+      "snapshot_missing",
+    );
   });
 });
