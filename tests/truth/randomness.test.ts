@@ -2,7 +2,7 @@
 /** No two sandboxes draw the same numbers, unless they were seeded alike or a program keeps its own generator in memory. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { IMAGES } from "./engine/images.ts";
+import { STAGED } from "./engine/images.ts";
 import { Sandbox } from "./engine/sandbox.ts";
 import { family, startProgram, verdictOf } from "./scenario.ts";
 
@@ -20,7 +20,7 @@ function repeated(draws: readonly (readonly [string, string])[]): string[][] {
   return [...byValue.values()].filter((same) => same.length > 1).map((same) => same.map(([name]) => name));
 }
 
-describe.each(IMAGES)("%s", (image) => {
+describe.each(STAGED)("%s", (image) => {
   test("a running program, its threads and its new processes draw anew in every sandbox", async () => {
     await using parent = await Sandbox.create(image);
     await startProgram(parent, { program: "randomness.py" });

@@ -14,6 +14,8 @@ export type Feature = (typeof FEATURES)[number];
 
 /** Without these nothing here works. */
 const NEEDED: readonly Feature[] = ["clone3_set_tid", "pagemap_scan", "userns"];
+/** Where criu has no notes of an earlier look, it looks at all of the kernel. */
+const CHECK_LIMIT_MS = 30_000;
 const MINIMUM_VERSION = [4, 2, 1] as const;
 
 export interface ProbeOptions {
@@ -61,14 +63,19 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   }
 
   const features = { ...none };
-  for (const name of FEATURES) features[name] = await succeeds(base, ["check", "--feature", name], limitMs);
+  let said = "";
+  for (const name of FEATURES) {
+    const problem = await problemOf(base, ["check", "--feature", name], CHECK_LIMIT_MS);
+    features[name] = problem === undefined;
+    if (problem !== undefined && NEEDED.includes(name)) said = problem;
+  }
   const missing = NEEDED.filter((name) => !features[name]);
   if (missing.length > 0) {
-    return { works: false, version, features, reason: `the kernel lacks ${missing.join(", ")}` };
+    return { works: false, version, features, reason: `criu does not find ${missing.join(", ")} in this kernel: ${said}` };
   }
 
   // criu's own check of breakpoints spares us the wait where it can tell.
-  const breakpoints = await succeeds(base, ["check", "--feature", "breakpoints"], limitMs);
+  const breakpoints = (await problemOf(base, ["check", "--feature", "breakpoints"], limitMs)) === undefined;
   let reason = "";
   for (const withoutBreakpoints of breakpoints ? [false, true] : [true]) {
     const program = { ...base, withoutBreakpoints };
@@ -89,13 +96,14 @@ function ask(program: CriuProgram, args: string[], limitMs: number): Promise<str
   });
 }
 
-async function succeeds(program: CriuProgram, args: string[], limitMs: number): Promise<boolean> {
+/** Undefined when it succeeds, else what criu says of it: it fails as well where it can't find out. */
+async function problemOf(program: CriuProgram, args: string[], limitMs: number): Promise<string | undefined> {
   try {
     await ask(program, args, limitMs);
-    return true;
+    return undefined;
   } catch (error) {
-    if (error instanceof CriuError && (error.code === "failed" || error.code === "timeout")) return false;
-    throw error;
+    if (!(error instanceof CriuError) || (error.code !== "failed" && error.code !== "timeout")) throw error;
+    return [error.message, ...error.log.slice(-3)].join("; ");
   }
 }
 

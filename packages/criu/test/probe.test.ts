@@ -35,7 +35,7 @@ test("a criu that is too old is refused", async () => {
 test("a criu without what is needed is refused", async () => {
   const script = 'case "$*" in --version) echo "Version: 4.10" ;; *pagemap_scan*) exit 1 ;; esac';
   const result = await probe({ path: await fake(script) });
-  expect(result).toMatchObject({ works: false, reason: "the kernel lacks pagemap_scan" });
+  expect(result).toMatchObject({ works: false, reason: expect.stringContaining("criu does not find pagemap_scan in this kernel") });
 });
 
 test("a criu that hangs with breakpoints is used without", async () => {

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { TestProject } from "vitest/node";
 import { repository, run } from "./programs.ts";
 import { stageImage } from "./image.ts";
-import { IMAGES } from "./images.ts";
+import { STAGED } from "./images.ts";
 import { OPENED, SERVER, startOutside } from "./outside.ts";
 
 const START_LIMIT_MS = 120_000;
@@ -28,7 +28,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   // Beside the layouts, on a disk: unpacking takes longer than the tests.
   const state = join(tools, "truth");
   const images = [];
-  for (const name of IMAGES) {
+  for (const name of STAGED) {
     const layout = (await run(join(repository, "infra/images/build.sh"), [name, join(tools, "images")])).trim();
     images.push({ name, ...(await stageImage(layout, join(state, "rootfs"))) });
   }

@@ -98,6 +98,17 @@ describe("a snapshot", () => {
     expect(await w.onDisk()).toEqual([]);
   });
 
+  it("goes whole, and without a complaint, when all that lay on it goes at the same time", async () => {
+    for (let round = 0; round < 50; round++) {
+      await using w = await world();
+      await w.take("snp_base");
+      await w.take("snp_fork", ["snp_base"], "fork");
+      await w.take("snp_top", ["snp_fork", "snp_base"], "suspend");
+      await Promise.all(["snp_base", "snp_fork", "snp_top"].map((id) => w.store.release(id)));
+      expect([await w.onDisk(), await readdir(w.paths.memory)]).toEqual([[], []]);
+    }
+  });
+
   it("stays whole while another is a difference from it", async () => {
     await using w = await world();
     await w.take("snp_base");

@@ -23,6 +23,8 @@ interface Entry {
   /** Snapshots on top of its layer. */
   above: number;
   usedAt: number;
+  /** What is being taken away from its folder; the folder itself goes afterwards. */
+  trimming?: Promise<void>;
 }
 
 export class SnapshotStore {
@@ -120,21 +122,30 @@ export class SnapshotStore {
     if (!entry || entry.uses === 0) return;
     entry.uses -= 1;
     if (entry.uses > 0) return;
-    const { manifest, folder, images } = entry.snapshot;
-    const last = entry.above === 0;
-    if (last) this.#entries.delete(id);
-    await this.#retire(id);
-    if (last) await this.#remove(manifest);
-    else {
-      await rm(images, { recursive: true, force: true });
-      // An agent that starts later must not take it for one that is wanted by name.
-      if (manifest.kind !== "fork") await writeManifest(folder, { ...manifest, kind: "fork" });
-      await sealLayerAlone(folder);
+    const { manifest } = entry.snapshot;
+    if (entry.above === 0) {
+      this.#entries.delete(id);
+      await this.#retire(id);
+      await this.#remove(entry);
+    } else {
+      entry.trimming = this.#trim(entry.snapshot);
+      await entry.trimming;
     }
     if (manifest.base !== null) await this.release(manifest.base);
   }
 
-  async #remove(manifest: Manifest): Promise<void> {
+  /** Nobody is restored from it any more: only its layer stays, for those on top of it. */
+  async #trim({ manifest, folder, images }: Snapshot): Promise<void> {
+    await this.#retire(manifest.id);
+    await rm(images, { recursive: true, force: true });
+    // An agent that starts later must not take it for one that is wanted by name.
+    if (manifest.kind !== "fork") await writeManifest(folder, { ...manifest, kind: "fork" });
+    await sealLayerAlone(folder);
+  }
+
+  /** What lies on top of it may go while it is being trimmed itself. */
+  async #remove({ snapshot: { manifest }, trimming }: Entry): Promise<void> {
+    await trimming?.catch(() => undefined);
     await this.abandon(manifest.id);
     for (const id of manifest.layers.slice(1)) {
       const below = this.#entries.get(id);
@@ -142,7 +153,7 @@ export class SnapshotStore {
       below.above -= 1;
       if (below.above > 0 || below.uses > 0) continue;
       this.#entries.delete(id);
-      await this.#remove(below.snapshot.manifest);
+      await this.#remove(below);
     }
   }
 

@@ -55,7 +55,7 @@ export async function benchTruth(tools: string, { forks }: { forks: number }, si
         `--outputFile.json=${report}`,
       ],
       cwd: join(root, "tests", "truth"),
-      env: { ...process.env, COLLIMATE_TOOLS: tools, COLLIMATE_TRUTH_FORKS: String(forks) },
+      env: { ...process.env, COLLIMATE_TOOLS: tools, COLLIMATE_TEST_FULL: "1", COLLIMATE_TRUTH_FORKS: String(forks) },
       log,
       limitMs: LIMIT_MS,
       signal,
