@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Programs that people run in a sandbox go on in every child. What the memory tests run is not repeated here. */
-import { test } from "vitest";
+import { describe, test } from "vitest";
 import { STAGED } from "./engine/images.ts";
 import { expectTrue } from "./scenario.ts";
 
@@ -10,8 +10,6 @@ test("nginx keeps its connections, its workers and its master", () => expectTrue
 test("PostgreSQL finishes the transaction that was open, in each by itself", () => expectTrue({ program: "postgres.py" }), LIMIT_MS);
 test("gcc finishes its work and bash keeps its jobs", () => expectTrue({ program: "compiler.py" }), LIMIT_MS);
 test("asyncio and a multiprocessing pool go on with their work", () => expectTrue({ program: "asyncio_program.py" }), LIMIT_MS);
-test.runIf(STAGED.includes("truth-programs"))(
-  "a Jupyter kernel answers its clients on",
-  () => expectTrue({ program: "jupyter.py", image: "truth-programs" }),
-  LIMIT_MS,
-);
+describe.each(STAGED.filter((image) => image === "truth-programs"))("of %s", (image) => {
+  test("a Jupyter kernel answers its clients on", () => expectTrue({ program: "jupyter.py", image }), LIMIT_MS);
+});
