@@ -46,13 +46,14 @@ export interface AgentNode {
 
 export async function startNode(config: AgentConfig, paths: AgentPaths, log: Logger): Promise<AgentNode> {
   const tool = (...parts: string[]) => join(config.COLLIMATE_TOOLS, ...parts);
+  // Before anything is made that would have to be undone.
+  const criu = await probe({ path: tool("criu", "criu") });
+  if (!criu.works) throw new Error(`this host cannot checkpoint: ${criu.reason}`);
   const cgroups = await Cgroups.open({ node: config.NODE_ID });
   const rootfs = new RootfsStore(paths.rootfs, { layouts: paths.layouts, insecureHosts: config.REGISTRY_INSECURE_HOSTS });
   const snapshots: SnapshotStore = new SnapshotStore(paths, (id) => holders.retire(id));
   await reconcile(cgroups, paths, snapshots, rootfs, log);
 
-  const criu = await probe({ path: tool("criu", "criu") });
-  if (!criu.works) throw new Error(`this host cannot checkpoint: ${criu.reason}`);
   const holders = new Holders(criu.program, paths.run, await cgroups.create("holders", {}), log);
   const guest = await ensureGuestLayer(paths.guestLayer, tool("guest", "collimate-init"));
   const host = await readHostFacts(criu.version);

@@ -43,7 +43,10 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
       "--propagation",
       "private",
       // criu, where it has no notes of this kernel yet, makes a connection over loopback to learn about it.
-      ...["sh", "-c", 'ip link set lo up && exec "$@"', "sh"],
+      "sh",
+      "-c",
+      'ip link set lo up && exec "$@"',
+      "sh",
       process.execPath,
       join(import.meta.dirname, "serve.ts"),
       socket,
