@@ -16,7 +16,6 @@
 #include "eventfd.h"
 #include "files.h"
 #include "log.h"
-#include "servicefd.h"
 #include "util.h"
 #include "holder.h"
 #include "images/fdinfo.pb-c.h"
@@ -36,16 +35,6 @@ struct counter {
 	unsigned semaphore;
 	unsigned long long count;
 };
-
-static FILE *table_open(int flags, const char *mode)
-{
-	int fd = openat(get_service_fd(IMG_FD_OFF), TABLE_NAME, flags | O_CLOEXEC, 0644);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
-
-	if (fd >= 0 && !file)
-		close(fd);
-	return file;
-}
 
 /* Linux tells of the semaphore since 6.5 (fs/eventfd.c, eventfd_show_fdinfo). */
 static int read_counter(int fd, struct counter *out)
@@ -71,7 +60,7 @@ static int dump_eventfd(int lfd, u32 id, const struct fd_parms *p)
 	if (read_counter(lfd, &c))
 		return -1;
 	if (c.semaphore || c.count >> 32) {
-		file = table_open(O_WRONLY | O_CREAT | O_APPEND, "a");
+		file = image_table_open(TABLE_NAME, O_WRONLY | O_CREAT | O_APPEND, "a");
 		if (!file) {
 			pr_perror("Can't make " TABLE_NAME);
 			return -1;
@@ -97,7 +86,7 @@ static const struct counter *opening;
 
 static bool find_counter(u32 id, struct counter *out)
 {
-	FILE *file = table_open(O_RDONLY, "r");
+	FILE *file = image_table_open(TABLE_NAME, O_RDONLY, "r");
 	bool found = false;
 	unsigned at;
 

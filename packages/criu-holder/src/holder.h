@@ -222,6 +222,8 @@ double now_ms(void);
 void userns_use_base(unsigned base);
 /* restore_op.c, called by tree_masks.c in the restoring process as soon as the root task exists. */
 void restore_root_born(pid_t pid);
+/* image_table.c: a table of ours beside the images; NULL with errno where it can't be opened. */
+FILE *image_table_open(const char *name, int flags, const char *mode);
 /* task_settings.c: what criu forgets of tasks and threads, beside the images. */
 int task_settings_dump(void);
 void task_settings_restore(pid_t pid);

@@ -21,7 +21,6 @@
 #include "types.h"
 #include "log.h"
 #include "pstree.h"
-#include "servicefd.h"
 #include "util.h"
 #include "holder.h"
 
@@ -45,16 +44,6 @@ struct settings {
 	int ioprio;
 	struct mask mask;
 };
-
-static FILE *table_open(int flags, const char *mode)
-{
-	int fd = openat(get_service_fd(IMG_FD_OFF), TABLE_NAME, flags | O_CLOEXEC, 0644);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
-
-	if (fd >= 0 && !file)
-		close(fd);
-	return file;
-}
 
 static int read_number(pid_t pid, const char *name, const char *format, void *out)
 {
@@ -115,7 +104,7 @@ static int dump_task(FILE *file, const struct pstree_item *item)
 int task_settings_dump(void)
 {
 	struct pstree_item *item;
-	FILE *file = table_open(O_WRONLY | O_CREAT | O_TRUNC, "w");
+	FILE *file = image_table_open(TABLE_NAME, O_WRONLY | O_CREAT | O_TRUNC, "w");
 
 	if (!file) {
 		pr_perror("Can't make " TABLE_NAME);
@@ -156,7 +145,7 @@ static void set_mask(pid_t pid, const struct settings *s)
 /* In the task itself. */
 void task_settings_restore(pid_t pid)
 {
-	FILE *file = table_open(O_RDONLY, "r");
+	FILE *file = image_table_open(TABLE_NAME, O_RDONLY, "r");
 	struct settings s;
 
 	/* Images of a dump that wrote none. */
@@ -189,7 +178,7 @@ static pid_t real_thread(int tid)
 /* When criu has stopped all threads for the last time, and so knows their ids outside. */
 void task_settings_restore_threads(void)
 {
-	FILE *file = table_open(O_RDONLY, "r");
+	FILE *file = image_table_open(TABLE_NAME, O_RDONLY, "r");
 	struct settings s;
 
 	if (!file)
