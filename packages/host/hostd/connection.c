@@ -40,8 +40,7 @@ static void unlink_and_free(struct connection *c)
 
 static void connection_close(struct connection *c)
 {
-    if (c->spoke)
-        control_closed(c);
+    control_closed(c);
     unlink_and_free(c);
 }
 
@@ -104,7 +103,6 @@ static void take_lines(struct connection *c)
     while (!c->closing && (newline = memchr(c->in + start, '\n', c->in_bytes - start))) {
         size_t bytes = (size_t)(newline - (c->in + start));
 
-        c->spoke = true;
         loop_disarm(&c->first_line);
         control_line(c, c->in + start, bytes);
         start += bytes + 1;

@@ -16,7 +16,6 @@
 struct connection {
     struct source source;
     struct deadline first_line;
-    bool spoke; // has sent a line
     bool closing; // close as soon as the output is written
     char *in;
     size_t in_bytes;
