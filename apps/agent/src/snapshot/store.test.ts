@@ -3,32 +3,13 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Manifest } from "@collimate/snapshot";
+import { manifest as sampleManifest } from "@collimate/snapshot/testing";
 import { describe, expect, it } from "vitest";
 import { type AgentPaths, makePaths } from "../paths.ts";
 import { SnapshotStore } from "./store.ts";
 
-const manifest = (id: string, layers: string[] = [], kind: Manifest["kind"] = "template"): Manifest => ({
-  format: 2,
-  id,
-  kind,
-  templateId: "tpl_1",
-  image: "registry.test/app@sha256:0",
-  imageDigest: "sha256:0",
-  guest: "0123456789abcdef",
-  base: null,
-  layers: [id, ...layers],
-  workdir: "/",
-  user: "",
-  ports: [],
-  network: false,
-  resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 },
-  privateBytes: 1,
-  kernel: "6",
-  criu: "4.2.1",
-  arch: "x64",
-  cpuFeatures: [],
-  createdAt: "2026-01-01T00:00:00.000Z",
-});
+const manifest = (id: string, layers: string[] = [], kind: Manifest["kind"] = "template"): Manifest =>
+  sampleManifest(id, { kind, layers: [id, ...layers] });
 
 interface World extends AsyncDisposable {
   readonly paths: AgentPaths;

@@ -3,29 +3,9 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { seal } from "@collimate/snapshot";
+import { manifest } from "@collimate/snapshot/testing";
 import { afterEach, expect, it, vi } from "vitest";
 import { commandLine } from "../command-line.ts";
-
-const MANIFEST = {
-  format: 2,
-  kind: "template",
-  templateId: "tpl_1",
-  image: "registry.test/app@sha256:0",
-  imageDigest: "sha256:0",
-  guest: "0123456789abcdef",
-  base: null,
-  workdir: "/",
-  user: "",
-  ports: [],
-  network: false,
-  resources: { vcpus: 1, memory_mib: 64, disk_mib: 64, pids: 64 },
-  privateBytes: 4_096,
-  kernel: "6",
-  criu: "4.2.1",
-  arch: "x64",
-  cpuFeatures: ["sse2"],
-  createdAt: "2026-01-01T00:00:00.000Z",
-};
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -47,7 +27,7 @@ it("shows the snapshots of a store, and names the file of one that is damaged", 
       await mkdir(join(store, id, "images"), { recursive: true });
       await mkdir(join(store, id, "upper"));
       await writeFile(join(store, id, "images", "core-1.img"), `core of ${id}`);
-      await writeFile(join(store, id, "manifest.json"), JSON.stringify({ ...MANIFEST, id, layers: [id] }));
+      await writeFile(join(store, id, "manifest.json"), JSON.stringify(manifest(id)));
       if (id !== "snp_open") await seal(join(store, id));
     }
     expect(await run("ls", "--store", store)).toMatchObject({
